@@ -262,7 +262,7 @@ def main():
     root = pathlib.Path(sys.argv[-1])
     wrong = 0
     for path, text in write(root).items():
-        text = formatted(path, text)
+        text = formatted(root / path, text)
         if not check:
             (root / path).write_text(text, encoding="utf-8")
         elif (root / path).read_text(encoding="utf-8") != text:

@@ -96,7 +96,7 @@ void add_steps(json& page, const Explanation& explanation) {
       if (!is_scratch) current[interval.storage] = static_cast<std::uint32_t>(next);
       const NodeId node = is_scratch ? steps[k].id : graph.producer(interval.storage);
       const bool was_present = !is_scratch && k == 0 && graph.is_present(interval.storage);
-      const std::int64_t first = was_present ? -1 : computed_before[k];
+      const auto first = was_present ? std::int64_t{-1} : std::int64_t{computed_before[k]};
       storages.push_back({node, first, static_cast<std::int64_t>(ends[next]) - 1, interval.bytes,
                           is_scratch ? 1 : 0});
     }

@@ -49,7 +49,8 @@ std::vector<OperationRow> normalization_rows() {
        "weight_norm of a vector",
        {weight, bias},
        [](auto xs) { return weight_norm(xs[0], xs[1], -1); },
-       1},
+       1,
+       false},  // a gradient that is 0 exactly
       // Converged vectors, so that the derivative of σ is that of the largest singular value.
       {"matmul",
        "spectral_norm",

@@ -30,7 +30,7 @@ void append_axes(std::vector<OperationRow>& rows, const char* name, Call call, i
   rows.insert(rows.end(), more.begin(), more.end());
 }
 
-Var square(const Var& y) { return y * y; }
+Var times_itself(const Var& y) { return y * y; }
 Var is_positive(const Var& x) { return greater(x, x * 0.0); }
 
 }  // namespace
@@ -101,23 +101,23 @@ std::vector<OperationRow> reduce_rows() {
        "no elements",
        {Tensor::zeros({2, 0}, DType::f64)},
        [](auto xs) { return cumprod(xs[0], 1); }},
-      {"cummax", "middle axis", {x}, [](auto xs) { return square(cummax(xs[0], 1).values); }},
+      {"cummax", "middle axis", {x}, [](auto xs) { return times_itself(cummax(xs[0], 1).values); }},
       {"cummax",
        "from the end",
        {x},
-       [](auto xs) { return square(cummax(xs[0], 2, true).values); }},
+       [](auto xs) { return times_itself(cummax(xs[0], 2, true).values); }},
       {"cummax", "positions", {x}, [](auto xs) { return cummax(xs[0], 0).indices; }, 0},
-      {"cummin", "last axis", {x}, [](auto xs) { return square(cummin(xs[0], -1).values); }},
+      {"cummin", "last axis", {x}, [](auto xs) { return times_itself(cummin(xs[0], -1).values); }},
       {"cummin",
        "of one, from the end",
        {Tensor::normal({3, 1}, 5, 0, 1, DType::f64)},
-       [](auto xs) { return square(cummin(xs[0], 1, true).values); }},
+       [](auto xs) { return times_itself(cummin(xs[0], 1, true).values); }},
       {"logcumsumexp", "middle axis", {x}, [](auto xs) { return logcumsumexp(xs[0], 1); }},
       {"logcumsumexp", "from the end", {x}, [](auto xs) { return logcumsumexp(xs[0], -1, true); }},
       {"linear_recurrence",
        "middle axis",
        {x, Tensor::normal(x.shape(), 6, 0, 1, DType::f64)},
-       [](auto xs) { return square(linear_recurrence(xs[0], xs[1], 1)); }},
+       [](auto xs) { return times_itself(linear_recurrence(xs[0], xs[1], 1)); }},
       {"linear_recurrence",
        "from the end, one factor for all",
        {Tensor::normal({1}, 7, 0, 1, DType::f64), x},

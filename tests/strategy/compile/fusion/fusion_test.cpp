@@ -28,7 +28,7 @@ std::vector<Tensor> sandwich(const OperationRow& row, DType dtype, const RunOpti
   std::vector<Var> parameters, inputs;
   for (const Tensor& input : row.inputs) {
     const bool floating = is_floating(input.dtype());
-    parameters.push_back(tape.parameter(floating ? input.to(dtype) : input));
+    parameters.push_back(floating ? tape.parameter(input.to(dtype)) : tape.constant(input));
     inputs.push_back(floating ? parameters.back() * 0.875 + 0.0 : parameters.back());
   }
   const Var y = row.call(inputs);

@@ -56,8 +56,8 @@ std::vector<Tensor> results_of(const OperationRow& row, DType dtype, const Way& 
     const Tensor& numbers = row.inputs[i];
     const bool floating = is_floating(numbers.dtype());
     const Shape shape = i == at ? way.shape : Shape{rows, columns};
-    parameters.push_back(
-        tape.parameter(repeated(numbers, shape, floating ? dtype : numbers.dtype())));
+    const Tensor values = repeated(numbers, shape, floating ? dtype : numbers.dtype());
+    parameters.push_back(floating ? tape.parameter(values) : tape.constant(values));
     Var input = parameters.back();
     if (floating && i != at) input = input * 0.875;
     inputs.push_back(i == at && way.rolled ? roll(input, 3, 0) : input);
