@@ -12,7 +12,7 @@ constexpr std::size_t most_rows = 12;
 
 std::string percent(double fraction) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
   return text;
 }
 
@@ -29,7 +29,9 @@ std::string reason_of(const Explanation& explanation, const Explanation::LiveSto
     case Explanation::Reason::operand:
       return "read by this step for the last time";
     case Explanation::Reason::read_later:
-      return "read later by " + explanation.describe(live.reader);
+      return std::string("read later by ") +
+             (explanation.is_backward(live.reader) ? "the backward part, " : "") +
+             explanation.describe(live.reader);
     case Explanation::Reason::result:
       return "result of the run";
   }

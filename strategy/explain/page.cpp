@@ -14,7 +14,7 @@ using nlohmann::json;
 
 std::string percent_text(double fraction) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
   return text;
 }
 

@@ -46,6 +46,7 @@ select, button { font: inherit; color: inherit; background: var(--panel); border
 <script id="data" type="application/json">@DATA@</script>
 <script>
 'use strict';
+{
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = document.getElementById('main');
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -54,7 +55,7 @@ function bytes(n) {
   while (n >= 1024 && unit < 4) { n /= 1024; ++unit; }
   return (unit === 0 ? n : n.toPrecision(n < 1000 ? 3 : 4)) + ' ' + units[unit];
 }
-function percent(x) { return +(100 * x).toPrecision(3) + ' %'; }
+function percent(x) { return (100 * x).toFixed(1) + ' %'; }
 function seconds(x) {
   return x >= 1 ? x.toPrecision(3) + ' s' : x >= 1e-3 ? (1e3 * x).toPrecision(3) + ' ms'
     : (1e6 * x).toPrecision(3) + ' µs';
@@ -138,7 +139,10 @@ function reason(storage, k) {
   if (scratch) return 'scratch memory of this step';
   if (first === k) return 'made by this step';
   const later = (readers[storage] || []).find(r => r > k);
-  if (later !== undefined) return 'read later by ' + describe(data.steps[later]);
+  if (later !== undefined) {
+    const reader = data.steps[later];
+    return 'read later by ' + (data.nodes[reader][3] ? 'the backward part, ' : '') + describe(reader);
+  }
   if (last > k || !(readers[storage] || []).includes(k)) return 'result of the run';
   return 'read by this step for the last time';
 }
@@ -268,6 +272,7 @@ for (const one of data.tables) {
   section(one.title, table(head.map((name, i) => [name, i > 0 ? 1 : 0]), rows));
 }
 for (const one of data.lanes) lanes(one.title, one.count, one.name, one.tasks);
+}
 </script>
 </body>
 </html>

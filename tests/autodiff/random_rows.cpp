@@ -96,11 +96,11 @@ std::vector<OperationRow> random_rows() {
        [](auto xs) { return beta(xs[0], xs[1]); }},
       {"log_gamma_variate", "dirichlet", {others}, [](auto xs) { return dirichlet(xs[0]); }},
       {"gamma_derivative",
-       "of the distribution",
+       "of the distribution of a log_gamma_variate",
        {others},
        [](auto xs) { return gradient(sum(log_gamma_variate(xs[0])), xs[0]); }},
       {"gamma_derivative",
-       "of the density",
+       "of the density of a log_gamma_variate",
        {others},
        [](auto xs) {
          const Var slope = gradient(sum(log_gamma_variate(xs[0])), xs[0]);

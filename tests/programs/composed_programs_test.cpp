@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "autodiff/operations/registry.h"
+#include "tests/autodiff/operation_rows.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/programs/program_lifetimes.h"
@@ -95,6 +98,27 @@ TEST_CASE("random programs have the same bits by schedules of their graphs, thro
     const auto problem = problem_through_files(text, share, reference_of(text));
     INFO("program " << to_string(text) << " at " << share << "\n" << problem.value_or(""));
     CHECK_FALSE(problem.has_value());
+  }
+}
+
+// A program that draws random numbers is not compared in modes that clear tapes. It is found by the
+// names of its steps (see `is_model`).
+TEST_CASE("rows that draw random numbers name an operation that does") {
+  for (const RowFamily& family : row_families()) {
+    for (const OperationRow& row : family.rows()) {
+      Tape tape;
+      std::vector<Var> inputs;
+      for (const Tensor& input : row.inputs) inputs.push_back(tape.constant(input));
+      row.call(inputs);
+      const std::string name = row.operation + " (" + row.label + ")";
+      bool draws = false;
+      for (NodeId node = 0; node < tape.node_count(); ++node) draws |= tape.operation(node).random;
+      const bool says_so = std::ranges::any_of(operations(), [&](const Operation* operation) {
+        return operation->random && name.find(operation->name) != std::string::npos;
+      });
+      INFO(name);
+      CHECK((says_so || !draws));
+    }
   }
 }
 
