@@ -32,10 +32,13 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 th { color: var(--soft); font-weight: 500; } .number { text-align: right; white-space: nowrap; }
-th.number, td.number { padding-right: .9rem; }
+th.number, td.number { padding-right: .9rem; width: 1%; }
 select, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid var(--line);
   border-radius: 5px; padding: .1rem .5rem; }
-.bar { background: var(--live); height: .5rem; border-radius: 2px; min-width: 1px; }
+.bar { background: var(--live); height: .5rem; border-radius: 2px; min-width: 1px; margin-top: .4rem; }
+td:has(> .bar) { min-width: 5rem; }
+@media (max-width: 40rem) { svg text { font-size: 24px; } td:has(> .bar) { display: none; }
+  td:not(.number), th:not(.number) { min-width: 9rem; } }
 </style>
 </head>
 <body>
@@ -92,6 +95,13 @@ function describe(node) {
   const name = text(node, 1), line = text(node, 2);
   return text(node, 0) + (name ? ' ' + name : '') + (line ? ' (' + line + ')' : '');
 }
+function byteTicks(most) {
+  let step = 1;
+  while (most / step > 5) step *= 2;
+  const found = [];
+  for (let y = 0; y <= most; y += step) found.push(y);
+  return found;
+}
 function ticks(most) {
   const rough = most / 4, power = Math.pow(10, Math.floor(Math.log10(rough)));
   const step = [1, 2, 5, 10].map(f => f * power).find(s => s >= rough);
@@ -105,11 +115,11 @@ function axes(height, mostX, mostY, labelX, nameX, nameY) {
   const bottom = height - 40;
   const x = v => left + v / (mostX || 1) * (width - left - right);
   const y = v => bottom - v / (mostY || 1) * (bottom - top);
-  for (const v of ticks(mostY || 1)) {
+  for (const v of (nameY === bytes ? byteTicks : ticks)(mostY || 1)) {
     svg.append(drawn('line', {x1: left, x2: width - right, y1: y(v), y2: y(v), stroke: 'var(--line)'}));
     svg.append(drawn('text', {x: left - 8, y: y(v) + 4, 'text-anchor': 'end'}, nameY(v)));
   }
-  for (const v of ticks(mostX || 1)) {
+  for (const v of (nameX === bytes ? byteTicks : ticks)(mostX || 1)) {
     svg.append(drawn('text', {x: x(v), y: bottom + 18, 'text-anchor': 'middle'}, nameX(v)));
   }
   svg.append(drawn('text', {x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle'}, labelX));
@@ -162,15 +172,15 @@ function show(k) {
   data.storages.forEach((storage, s) => {
     const [node, first, last, size] = storage;
     if (k < first || k > last) return;
-    const key = group(grouping.value, node);
-    const entry = groups.get(key) || {bytes: 0, count: 0, storage: s, largest: 0};
+    const why = grouping.value === 'value' ? reason(s, k) : '';
+    const key = group(grouping.value, node) + '\n' + why;
+    const entry = groups.get(key) || {bytes: 0, count: 0, why};
     entry.bytes += size; entry.count += 1; all += size;
-    if (size > entry.largest) { entry.largest = size; entry.storage = s; }
     groups.set(key, entry);
   });
   const rows = [...groups].sort((a, b) => b[1].bytes - a[1].bytes);
   const shown = rows.slice(0, 40).map(([key, entry]) => [bytes(entry.bytes), percent(entry.bytes / (all || 1)),
-    '' + entry.count, key, grouping.value === 'value' ? reason(entry.storage, k) : '', share(entry.bytes / (all || 1))]);
+    '' + entry.count, key.split('\n')[0], entry.why, share(entry.bytes / (all || 1))]);
   lists.replaceChildren(
     element('p', {}, `Step ${k + 1} of ${data.steps.length}: ${describe(data.steps[k])}. ${bytes(all)} are live.`),
     table([['bytes', 1], ['share', 1], ['values', 1], ['value', 0], ['why', 0], ['', 0]], shown));
@@ -179,11 +189,11 @@ function show(k) {
 function liveChart() {
   const live = data.live, count = live.length;
   const most = Math.max(...data.limits.map(l => l[1]), data.most);
-  const chart = axes(360, count, most * 1.04, 'step', v => '' + v, v => bytes(v));
+  const chart = axes(360, count, most * 1.04, 'step', v => '' + v, bytes);
   if (data.backward_step !== null) {
     chart.svg.append(drawn('rect', {x: chart.x(data.backward_step), y: top, fill: 'var(--back)',
       width: width - right - chart.x(data.backward_step), height: chart.bottom - top}));
-    chart.svg.append(drawn('text', {x: chart.x(data.backward_step) + 6, y: top + 14}, 'backward part'));
+    chart.svg.append(drawn('text', {x: chart.x(data.backward_step) + 6, y: chart.bottom - 8}, 'backward part'));
   }
   const pixels = width - left - right;
   let path = '', again = '';
@@ -230,7 +240,7 @@ function liveChart() {
 function budgetChart(found) {
   const points = found.curve.map(([budget, peak, overhead]) => [budget, overhead]);
   const mostX = Math.max(...points.map(p => p[0]), data.here[0]), mostY = Math.max(.01, ...points.map(p => p[1]), data.here[1]);
-  const chart = axes(260, mostX * 1.03, mostY * 1.1, 'budget', v => bytes(v), v => percent(v));
+  const chart = axes(260, mostX * 1.03, mostY * 1.1, 'budget', bytes, percent);
   chart.svg.append(drawn('path', {fill: 'none', stroke: 'var(--live)', 'stroke-width': 1.5,
     d: points.map(([x, y], i) => (i ? 'L' : 'M') + chart.x(x).toFixed(1) + ' ' + chart.y(y).toFixed(1)).join('')}));
   for (const [x, y] of points) chart.svg.append(drawn('circle', {cx: chart.x(x), cy: chart.y(y), r: 3, fill: 'var(--live)'}));
