@@ -109,7 +109,7 @@ function ticks(most) {
   for (let y = 0; y <= most; y += step) found.push(y);
   return found;
 }
-const width = 960, left = 78, right = 16, top = 16;
+const width = 960, left = innerWidth < 640 ? 130 : 78, right = 16, top = 16;
 function axes(height, mostX, mostY, labelX, nameX, nameY) {
   const svg = drawn('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img'});
   const bottom = height - 40;
