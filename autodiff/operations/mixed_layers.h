@@ -29,8 +29,7 @@
 #include "autodiff/operations/sparse.h"
 #include "autodiff/operations/unary.h"
 
-/// Functions of several values, for `Var`s and tensors together. A tensor becomes a constant on the
-/// tape of the `Var`s, each time that it is used.
+/// Functions of `Var`s and tensors together. Each use of a tensor makes it a constant on the tape.
 namespace palimpsest PALIMPSEST_EXPORT {
 
 // autodiff/operations/convolution.h
