@@ -71,9 +71,10 @@ class CtcSequence {
   double at(std::int64_t step, std::int64_t state) const {
     return static_cast<double>(x_[step * stride_ + label(state)]);
   }
-  /// Whether a path may go from state − 2 to `state`: between different labels.
+  /// Whether a path may go from state − 2 to `state`: between different labels, not to the blank.
   bool skips_to(std::int64_t state) const {
-    return state >= 2 && state % 2 != 0 && label(state) != label(state - 2);
+    return state >= 2 && state % 2 != 0 && label(state) != label(state - 2) &&
+           label(state) != attributes_.blank;
   }
   /// The log-probability of all paths that start at step 0 and are in each state at step 0.
   void start(double* alpha) const {

@@ -125,10 +125,10 @@ struct HistogramOptions {
   Var weights = {};      ///< adds these, of x's shape, instead of 1
   bool density = false;  ///< divides by the total and by the widths, so that the integral is 1
 };
-/// How many elements of x lie in each of `bins` intervals of equal width. An interval includes its
-/// lower edge, and the last one also its upper edge. Elements outside and NaN are not counted. The
-/// counts have x's dtype, or that of the weights, which may be differentiated. Counts have no
-/// derivative with respect to x.
+/// How many elements of x lie in each of `bins` intervals of equal width, with their lower edge. The
+/// last one also has its upper edge. Elements outside and NaN are not counted; without a range, x
+/// must be finite. The counts have x's dtype, or that of the weights, which may be differentiated.
+/// They have no derivative with respect to x.
 ///
 /// Throws `DTypeError` for an x that is not floating. Throws `ArgumentError` for fewer than one
 /// bin, and for a range that is not finite or not ascending. Throws `ShapeError` for weights of

@@ -157,9 +157,10 @@ Var& operator/=(Var& x, const LocatedTensor& t) { return x = divide(x, t.tensor,
 Tensor Tensor::operator[](const Index& index) const { return (*this)[{index}]; }
 
 Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
-  if (indices.size() == 0) return *this;
+  if (indices.size() == 0) return clone();
   Evaluation on("index", indices.begin()->where());
-  return on.result(on(*this)[indices]);
+  const Tensor made = on.result(on(*this)[indices]);
+  return made.raw() == raw() ? made.clone() : made;  // a reshaped tensor shares the storage
 }
 
 }  // namespace palimpsest

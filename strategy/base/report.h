@@ -61,7 +61,7 @@ struct Report {
   std::string summary() const;
 
   /// The plan and the graph that was planned, which the report shares with the compiled program.
-  /// Null for a run that was cut into pieces, and for one that computed while it recorded.
+  /// Of one part, where a batch has several. Null where no single plan covers the run.
   std::shared_ptr<const Explanation> explanation;
 
   /// Explains the peak, as text: what is live then and why, what is recomputed, what other budgets

@@ -113,14 +113,13 @@ class Passes {
     context_.cache.keep_within_limits();
   }
 
-  /// Labels the plan for reports, with names and lines of this tape. A program that is given was
-  /// found by its recorded nodes, which include these.
+  /// Labels the plan for reports, with names and lines of this tape. Tapes of the same structure
+  /// share a plan, but not these.
   void explain() {
     if (!context_.explains) return;
     PlanVersion& version = *found_->version;
     const bool has_plan =
         version.explanation != nullptr && &version.explanation->plan() == version.plan.get();
-    if (has_plan && context_.program != nullptr) return;
     const std::uint64_t labels = NodeLabels::hash_of(tape_);
     if (has_plan && labels == version.labels) return;
     const std::shared_ptr<const Lowered>& lowered = found_->lowered;

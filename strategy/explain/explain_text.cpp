@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
 #include <tuple>
 
 namespace palimpsest {
@@ -90,9 +91,11 @@ std::string at_the_peak(const Explanation& explanation) {
   const Plan& plan = explanation.plan();
   const std::vector<Explanation::LiveStorage> live = explanation.live_at(explanation.peak_step());
   const Bytes bytes = plan.simulation.timeline[explanation.peak_step()];
+  const auto before_peak = std::span(plan.schedule.steps).first(explanation.peak_step());
+  const auto computes = [](const Step& step) { return step.kind == Step::Kind::compute; };
   std::string text = "peak: " + format_bytes(bytes) + " are live while step " +
-                     std::to_string(explanation.peak_step() + 1) + " of " +
-                     std::to_string(plan.schedule.steps.size()) + " runs, " +
+                     std::to_string(std::ranges::count_if(before_peak, computes) + 1) + " of " +
+                     std::to_string(plan.simulation.computed) + " runs, " +
                      explanation.describe(explanation.peak_node()) + "\n";
   const std::vector<Row> rows = rows_of(explanation, live);
   Bytes shown = 0;

@@ -32,7 +32,7 @@ class Explanation {
     Reason reason;
     NodeId reader;  ///< the next node that reads it; `none` without one
   };
-  /// What is live during a step of the schedule, largest first.
+  /// What is live during a compute step of the schedule, largest first.
   std::vector<LiveStorage> live_at(std::size_t step) const;
 
   /// The first compute step during which most bytes are live.

@@ -250,9 +250,9 @@ void replace(std::string& text, std::string_view mark, const std::string& by) {
 
 std::string in_template(const json& page) {
   std::string data = page.dump(-1, ' ', false, json::error_handler_t::replace);
-  // `</script>` in a name would end the data.
-  for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3) {
-    data.insert(at + 1, "\\");
+  // `</script>` in a name would end the data, and `<!--` would change how it is read.
+  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) {
+    data.replace(at, 1, "\\u003c");
   }
   std::string title;
   for (const char c : page["title"].get<std::string>()) {

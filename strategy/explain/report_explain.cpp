@@ -8,12 +8,10 @@ namespace palimpsest {
 std::string Report::explain() const {
   std::string text;
   if (explanation != nullptr) {
-    text = palimpsest::explain(*explanation);
+    if (replicas > 1 || micro_batches > 1) text = "one part of the batch:\n";
+    text += palimpsest::explain(*explanation);
   } else {
-    text = "plan: " + summary() + "\nNo plan covers this run as a whole" +
-           (stages.empty() && devices.empty()
-                ? ", because values were computed while they were recorded.\n"
-                : ", because it was cut into pieces that are planned separately.\n");
+    text = "plan: " + summary() + "\nNo single plan covers this run.\n";
   }
   for (const Loop& loop : loops) {
     text += "loop " + loop.name + ": " + std::to_string(loop.steps) + " steps, " +

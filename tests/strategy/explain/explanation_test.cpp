@@ -161,6 +161,10 @@ TEST_CASE("a program found again explains the lines of the current tape") {
   tape.clear();
   const std::string second = backward(record(tape, false)).report().explain();
   CHECK(first != second);
+  tape.clear();
+  CHECK(backward(record(tape, true)).report().explain() == first);
+  tape.clear();
+  CHECK(backward(record(tape, false)).report().explain() == second);
 }
 
 TEST_CASE("a report writes a page without references to other files") {
