@@ -208,8 +208,8 @@ def write(root):
     tensor_start += '#include "autodiff/export.h"\n' + includes
     tensor_start += f'#include "{FOLDER}tensor_results.h"\n'
     tensor_start += '#include "autodiff/operations/unary.h"\n#include "autodiff/tensor.h"\n\n'
-    tensor_start += """/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
-/// users see. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
+    tensor_start += """/// The functions of `Var`, for tensors. They compute at once, by the same kernels, and need no tape
+/// of users. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
 /// headers document. Nothing is kept for derivatives, and no budget counts the memory. Functions that
 /// compute nothing, such as `reshape`, return a tensor that shares the storage of their argument.
 namespace palimpsest PALIMPSEST_EXPORT {

@@ -107,8 +107,8 @@ Var logical_and(const Var& a, const Var& b, Where where = Where::current());
 Var logical_or(const Var& a, const Var& b, Where where = Where::current());
 Var logical_not(const Var& x, Where where = Where::current());
 
-// The same as operators. They are elementwise, so both sides are always recorded and computed, also
-// where C++ would not evaluate the second one.
+// These functions as operators. They are elementwise: both sides are always recorded and computed,
+// also where C++ would not evaluate the second one.
 Var operator!(const Located& x);
 Var operator&&(const Located& a, const Var& b);
 Var operator||(const Located& a, const Var& b);

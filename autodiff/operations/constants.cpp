@@ -1,12 +1,11 @@
 #include "autodiff/operations/constants.h"
 
+#include "autodiff/operations/evaluation.h"
+
 namespace palimpsest {
 
 Var Constants::operator()(const Tensor& tensor) const {
-  if (!tensor.defined()) {
-    throw ArgumentError(operation_, "an argument is an empty tensor; assign one first", where_);
-  }
-  return tape_->constant(tensor, {}, where_);
+  return constant_of(*tape_, tensor, operation_, where_);
 }
 
 void Constants::look_at(const Var& x) {

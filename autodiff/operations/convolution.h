@@ -78,7 +78,7 @@ struct UnfoldOptions {
 };
 
 /// The patches that a convolution with this kernel reads, as columns (im2col). x is (batch,
-/// channels, 1 to 3 sizes), and the result (batch, channels·elements of the kernel, patches). Each
+/// channels, 1 to 3 sizes). The result is (batch, channels·elements of the kernel, patches). Each
 /// size has (size + 2·padding − dilation·(kernel − 1) − 1)/stride + 1 patches, rounded down. Any
 /// dtype. So `matmul(reshape(w, {outputs, -1}), unfold(x, kernel))` is a convolution.
 ///

@@ -8,6 +8,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
+#include "autodiff/kernels/shares.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -114,38 +115,43 @@ class CtcSequence {
   std::int64_t classes_, stride_;
 };
 
-/// The calling thread's share of the workspace, which `ctc_workspace` sized.
-double* share_of_ctc(const KernelCall& call) {
-  const Bytes share = std::ssize(call.workspace) / call.threads;
-  const Bytes unit = static_cast<Bytes>(buffer_alignment);
-  return reinterpret_cast<double*>(call.workspace.data() + thread_index() * (share / unit * unit));
+/// Steps times states of one sequence.
+double work_of(const Shape& log_probabilities, const Shape& targets) {
+  return static_cast<double>(log_probabilities[0]) * static_cast<double>(2 * targets[1] + 1);
 }
 
-std::int64_t most_states(const NodeView& node, std::size_t targets) {
-  return 2 * node.input(targets).shape[1] + 1;
+/// Chunks of the batch, each with memory for `vectors` numbers for every state of a sequence.
+/// `flops` are those of one state and step.
+Shares ctc_shares(const Shape& log_probabilities, const Shape& targets, double flops,
+                  std::int64_t vectors, int threads) {
+  const std::int64_t states = 2 * targets[1] + 1;
+  return Shares(log_probabilities[1], grain_for(flops * work_of(log_probabilities, targets)),
+                aligned(vectors * states * size_of(DType::f64)), threads);
 }
 
-Bytes ctc_workspace(const NodeView& node, int threads) {
-  return threads * aligned(2 * most_states(node, 1) * size_of(DType::f64));
+Shares forward_shares(const Shape& log_probabilities, const Shape& targets, int threads) {
+  return ctc_shares(log_probabilities, targets, 60, 2, threads);
 }
 
 /// The states of all steps, and those of two steps of the backward recursion.
-Bytes ctc_adjoint_workspace(const NodeView& node, int threads) {
-  const std::int64_t steps = node.input(1).shape[0];
-  return threads * aligned((steps + 2) * most_states(node, 2) * size_of(DType::f64));
+Shares adjoint_shares(const Shape& log_probabilities, const Shape& targets, int threads) {
+  return ctc_shares(log_probabilities, targets, 130, log_probabilities[0] + 2, threads);
 }
 
-double work_of(const Shape& log_probabilities, std::int64_t states) {
-  return static_cast<double>(log_probabilities[0]) * static_cast<double>(states);
+Bytes ctc_workspace(const NodeView& node, int threads) {
+  return forward_shares(node.input(0).shape, node.input(1).shape, threads).bytes();
+}
+
+Bytes ctc_adjoint_workspace(const NodeView& node, int threads) {
+  return adjoint_shares(node.input(1).shape, node.input(2).shape, threads).bytes();
 }
 
 template <class T>
 void compute_ctc(const KernelCall& call) {
-  const std::int64_t batch = call.output().elements();
   const std::int64_t states = 2 * call.input(1).shape()[1] + 1;
-  const double cost = 60 * work_of(call.input(0).shape(), states);
-  parallel_chunks(batch, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
-    double* alpha = share_of_ctc(call);
+  const Shares shares = forward_shares(call.input(0).shape(), call.input(1).shape(), call.threads);
+  shares.run(call.workspace, [&](std::int64_t begin, std::int64_t end, std::byte* share) {
+    auto* alpha = reinterpret_cast<double*>(share);
     double* before = alpha + states;
     for (std::int64_t n = begin; n < end; ++n) {
       const CtcSequence<T> sequence(call, 0, n);
@@ -210,12 +216,13 @@ void compute_ctc_adjoint(const KernelCall& call) {
   const std::int64_t batch = dx.shape()[1];
   const std::int64_t classes = dx.shape()[2];
   std::fill_n(dx.as<T>(), dx.elements(), T(0));
-  const double cost = 130 * work_of(dx.shape(), states);
-  parallel_chunks(batch, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+  const Shares shares = adjoint_shares(dx.shape(), call.input(2).shape(), call.threads);
+  shares.run(call.workspace, [&](std::int64_t begin, std::int64_t end, std::byte* share) {
     for (std::int64_t n = begin; n < end; ++n) {
       const CtcSequence<T> sequence(call, 1, n);
-      add_ctc_adjoint(sequence, static_cast<double>(call.input(0).as<T>()[n]), share_of_ctc(call),
-                      states, dx.as<T>() + n * classes, batch * classes);
+      add_ctc_adjoint(sequence, static_cast<double>(call.input(0).as<T>()[n]),
+                      reinterpret_cast<double*>(share), states, dx.as<T>() + n * classes,
+                      batch * classes);
     }
   });
 }
@@ -293,7 +300,7 @@ const Operation ctc_operation{
     .cost =
         [](const NodeView& node) {
           const Shape& shape = node.input(0).shape;
-          const double work = work_of(shape, most_states(node, 1)) * static_cast<double>(shape[1]);
+          const double work = work_of(shape, node.input(1).shape) * static_cast<double>(shape[1]);
           return Cost{60 * work, bytes_moved(node)};
         },
     .workspace = ctc_workspace,
@@ -311,7 +318,7 @@ const Operation ctc_adjoint_operation{
     .cost =
         [](const NodeView& node) {
           const Shape& shape = node.input(1).shape;
-          const double work = work_of(shape, most_states(node, 2)) * static_cast<double>(shape[1]);
+          const double work = work_of(shape, node.input(2).shape) * static_cast<double>(shape[1]);
           return Cost{130 * work, bytes_moved(node)};
         },
     .workspace = ctc_adjoint_workspace,

@@ -19,8 +19,8 @@
 namespace palimpsest {
 namespace {
 
-/// What a function of uniform numbers needs to be finite: the distance of the numbers from their
-/// ends.
+/// The distance that uniform numbers keep from 0 and 1. Functions that are infinite there need it
+/// to be finite.
 double smallest_uniform(DType dtype) { return dtype == DType::f64 ? 0x1p-54 : 0x1p-25; }
 
 /// location + scale·x, in `dtype`.

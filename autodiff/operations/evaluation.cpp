@@ -6,6 +6,13 @@
 
 namespace palimpsest {
 
+Var constant_of(Tape& tape, const Tensor& tensor, std::string_view operation, const Where& where) {
+  if (!tensor.defined()) {
+    throw ArgumentError(operation, "an argument is an empty tensor; assign one first", where);
+  }
+  return tape.constant(tensor, {}, where);
+}
+
 Evaluation::Evaluation(std::string_view operation, const Where& where)
     : operation_(operation), where_(where) {}
 
@@ -13,10 +20,7 @@ Evaluation::Evaluation(std::string_view operation, const Where& where)
 Evaluation::~Evaluation() = default;
 
 Var Evaluation::operator()(const Tensor& tensor) {
-  if (!tensor.defined()) {
-    throw ArgumentError(operation_, "an argument is an empty tensor; assign one first", where_);
-  }
-  return tape_.constant(tensor, {}, where_);
+  return constant_of(tape_, tensor, operation_, where_);
 }
 
 std::vector<Var> Evaluation::operator()(std::span<const Tensor> tensors) {

@@ -9,6 +9,10 @@
 
 namespace palimpsest {
 
+/// The tensor as a constant of the tape. Throws `ArgumentError` naming `operation` for an undefined
+/// tensor.
+Var constant_of(Tape& tape, const Tensor& tensor, std::string_view operation, const Where& where);
+
 /// Computes one function of tensors at once, by recording it on a tape of its own: pass each tensor
 /// through `operator()`, then what the function returns to `result`.
 class Evaluation {

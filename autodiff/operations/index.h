@@ -44,8 +44,8 @@ Var index_select(const Var& x, int axis, const Var& index, Where where = Where::
 
 /// Returns zeros of `size` along `axis`, to which the slices of x are added at the positions in
 /// `index`, in the order of x. The adjoint of `index_select`: in x, the axes of `index` replace
-/// `axis`. An index without axes replaces none: all of x is one slice, and the result has `axis` as
-/// an additional axis, which may come after the last axis of x. Throws `ShapeError` when the shapes
+/// `axis`. For an index without axes, all of x is one slice. The result then has `axis` as an
+/// additional axis, which may come after the last axis of x. Throws `ShapeError` when the shapes
 /// do not fit, and for a negative `size`. Throws `DTypeError` for an x of bool.
 Var index_add(const Var& x, int axis, const Var& index, std::int64_t size,
               Where where = Where::current());

@@ -17,7 +17,7 @@ struct ValuesAndIndices {
 };
 
 /// Σ x; 0 if empty. i64 and i32 wrap around and keep their dtype. The sum of narrower integers is
-/// i64. That of bool is i64 too, and counts true elements.
+/// i64. The sum of bool is i64 too, and counts true elements.
 Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 

@@ -90,8 +90,8 @@ void find_first(const LineKeys<T>& keys, std::int64_t n, std::int64_t k, SortEnt
     entries[i] = make_entry(keys(i), static_cast<std::uint64_t>(i));
   select();
   SortKey<T> limit = key_of(entries[k - 1]);
-  std::int64_t i = std::exchange(count, k);
-  for (i = std::min(n, held); i < n; ++i) {
+  count = k;
+  for (std::int64_t i = std::min(n, held); i < n; ++i) {
     const SortKey<T> key = keys(i);
     if (key >= limit) continue;  // equal ones come later
     entries[count++] = make_entry(key, static_cast<std::uint64_t>(i));

@@ -35,7 +35,7 @@ SortKey<T> sort_key(T x) {
   }
 }
 
-/// What a line of such elements is sorted as.
+/// The entries that are sorted for a line of such elements.
 template <class T>
 using SortEntry = std::conditional_t<sizeof(T) == 8, WideEntry, NarrowEntry>;
 

@@ -34,8 +34,8 @@
 #include "autodiff/operations/unary.h"
 #include "autodiff/tensor.h"
 
-/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
-/// users see. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
+/// The functions of `Var`, for tensors. They compute at once, by the same kernels, and need no tape
+/// of users. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
 /// headers document. Nothing is kept for derivatives, and no budget counts the memory. Functions
 /// that compute nothing, such as `reshape`, return a tensor that shares the storage of their
 /// argument.

@@ -57,7 +57,7 @@ Var operator<(const LocatedTensor& a, const Var& b);
 Var operator<=(const Located& a, const Tensor& b);
 Var operator<=(const LocatedTensor& a, const Var& b);
 
-// Of bools. Both sides are always computed.
+// Operators of bools. Both sides are always computed.
 Tensor operator!(const LocatedTensor& t);
 Tensor operator&&(const LocatedTensor& a, const Tensor& b);
 Var operator&&(const Located& a, const Tensor& b);

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::size_t most_rows = 12;
 
-std::string percent(double fraction) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
-  return text;
-}
-
 double ratio(Bytes part, Bytes whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -139,42 +133,50 @@ std::string recomputation(const Explanation& explanation) {
   return text;
 }
 
-std::string budgets(const Explanation& explanation) {
-  const Explanation::Budgets found = explanation.other_budgets(2);
-  const double here = explanation.plan().compute_overhead();
-  const auto compared = [&](const char* what, const Explanation::Alternative& other) {
-    const double change = other.overhead - here;
-    const std::string size = format_bytes(other.budget);
-    if (std::abs(change) < 5e-5) {
-      return std::string("  ") + what + " (" + size + ") would cost the same\n";
-    }
-    return std::string("  ") + what + " (" + size + ") would cost " + percent(std::abs(change)) +
-           " of a pass " + (change > 0 ? "more" : "less") + "\n";
-  };
-  std::string text = "other budgets:\n";
-  text += found.less ? compared("10 % less memory", *found.less)
-                     : std::string("  10 % less memory is not feasible\n");
-  if (found.more) {
-    text += compared(found.more->budget - explanation.plan().predicted_peak() == 1 << 20
-                         ? "1 MiB more"
-                         : "10 % more memory",
-                     *found.more);
-  }
-  text += "  the smallest feasible budget is " + format_bytes(found.smallest.budget) + ", with " +
-          percent(found.smallest.overhead) + " extra work\n";
-  text += "  no schedule takes less than " + format_bytes(found.bound) +
-          "; within the smallest budget most bytes are live during " +
-          explanation.describe(found.smallest_node) + "\n";
+}  // namespace
+
+std::string percent(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
   return text;
 }
 
-}  // namespace
+std::vector<std::string> sentences_of(const Explanation& explanation,
+                                      const Explanation::Budgets& budgets) {
+  const double here = explanation.plan().compute_overhead();
+  const auto compared = [&](const char* what, const Explanation::Alternative& other) {
+    const double change = other.overhead - here;
+    const std::string cost = std::abs(change) < 5e-4
+                                 ? " would cost the same."
+                                 : " would cost " + percent(std::abs(change)) + " of a pass " +
+                                       (change > 0 ? "more." : "less.");
+    return std::string(what) + " (" + format_bytes(other.budget) + ")" + cost;
+  };
+  std::vector<std::string> sentences;
+  sentences.push_back(budgets.less ? compared("10 % less memory", *budgets.less)
+                                   : "10 % less memory is not feasible.");
+  if (budgets.more) {
+    const bool is_mebibyte =
+        budgets.more->budget - explanation.plan().predicted_peak() == Bytes{1} << 20;
+    sentences.push_back(compared(is_mebibyte ? "1 MiB more" : "10 % more memory", *budgets.more));
+  }
+  sentences.push_back("The smallest feasible budget is " + format_bytes(budgets.smallest.budget) +
+                      ", with " + percent(budgets.smallest.overhead) +
+                      " extra work. Within it most bytes are live during " +
+                      explanation.describe(budgets.smallest_node) + ".");
+  sentences.push_back("No schedule takes less than " + format_bytes(budgets.bound) + ".");
+  return sentences;
+}
 
 std::string explain(const Explanation& explanation) {
   const Plan& plan = explanation.plan();
   if (plan.schedule.steps.empty()) return "plan: nothing is computed\n";
-  return "plan: " + plan.summary() + "\n" + at_the_peak(explanation) + recomputation(explanation) +
-         budgets(explanation);
+  std::string text = "plan: " + plan.summary() + "\n" + at_the_peak(explanation) +
+                     recomputation(explanation) + "other budgets:\n";
+  for (const std::string& sentence : sentences_of(explanation, explanation.other_budgets(2))) {
+    text += "  " + sentence + "\n";
+  }
+  return text;
 }
 
 }  // namespace palimpsest

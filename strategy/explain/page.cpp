@@ -1,22 +1,16 @@
 #include "strategy/explain/page.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "strategy/explain/explain_text.h"
 #include "strategy/explain/page_template.h"
 
 namespace palimpsest {
 namespace {
 
 using nlohmann::json;
-
-std::string percent_text(double fraction) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
-  return text;
-}
 
 std::string bytes_text(Bytes bytes) { return bytes == unlimited ? "none" : format_bytes(bytes); }
 
@@ -131,23 +125,7 @@ void add_budgets(json& page, const Explanation& explanation) {
   for (const auto& [budget, peak, overhead] : found.curve) {
     curve.push_back({budget, peak, overhead});
   }
-  json lines = json::array();
-  const auto add = [&](const std::string& what, const Explanation::Alternative& other) {
-    lines.push_back(what + " (" + format_bytes(other.budget) +
-                    "): " + percent_text(other.overhead) + " extra work instead of " +
-                    percent_text(explanation.plan().compute_overhead()));
-  };
-  if (found.less) {
-    add("10 % less memory", *found.less);
-  } else {
-    lines.push_back("10 % less memory is not feasible.");
-  }
-  if (found.more) add("More memory", *found.more);
-  lines.push_back("The smallest feasible budget is " + format_bytes(found.smallest.budget) +
-                  ". Within it most bytes are live during " +
-                  explanation.describe(found.smallest_node) + ".");
-  lines.push_back("No schedule takes less than " + format_bytes(found.bound) + ".");
-  page["budgets"] = {{"curve", std::move(curve)}, {"lines", std::move(lines)}};
+  page["budgets"] = {{"curve", std::move(curve)}, {"lines", sentences_of(explanation, found)}};
   page["here"] = {explanation.plan().predicted_peak(), explanation.plan().compute_overhead()};
 }
 
@@ -272,7 +250,7 @@ std::string page_of(const Explanation& explanation, const std::string& title) {
   add_tile(page, "budget", bytes_text(plan.budget));
   add_tile(page, "predicted peak", format_bytes(plan.predicted_peak()));
   add_tile(page, "without recomputation", format_bytes(plan.keep_all_peak));
-  add_tile(page, "extra work", percent_text(plan.compute_overhead()));
+  add_tile(page, "extra work", percent(plan.compute_overhead()));
   add_plan(page, explanation);
   return in_template(page);
 }
@@ -283,7 +261,7 @@ std::string page_of(const Report& report) {
   add_tile(page, "predicted peak", format_bytes(report.predicted_peak));
   add_tile(page, "measured peak", format_bytes(report.measured_peak));
   add_tile(page, "without recomputation", format_bytes(report.keep_all_peak));
-  add_tile(page, "extra work", percent_text(report.compute_overhead));
+  add_tile(page, "extra work", percent(report.compute_overhead));
   add_tile(page, "nodes run, recomputed",
            std::to_string(report.computed) + ", " + std::to_string(report.recomputed));
   if (report.explanation != nullptr) {

@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
@@ -78,6 +79,22 @@ TEST_CASE("targets that are too long have an infinite CTC loss without derivativ
   const Var slope = gradient(losses({.reduction = Reduction::none}), x);
   CHECK(elements(norm(slope)) == Numbers{0});
   CHECK(elements(norm(gradient(slope, x))) == Numbers{0});
+}
+
+// The second derivative records the recursion, which must treat such labels as the kernel does.
+TEST_CASE("derivatives of the CTC loss agree for labels that equal the blank") {
+  const Tensor inputs[] = {Tensor::normal({5, 1, 3}, 6, 0, 1, DType::f64)};
+  const GradcheckResult result = gradcheck(
+      [](auto xs) {
+        Tape& tape = xs[0].tape();
+        const Var targets = tape.constant(Tensor::from<std::int64_t>({1, 0, 2}, {1, 3}));
+        const Var steps = tape.constant(Tensor::from<std::int64_t>({5}, {1}));
+        const Var lengths = tape.constant(Tensor::from<std::int64_t>({3}, {1}));
+        return ctc_loss(log_softmax(xs[0]), targets, steps, lengths);
+      },
+      inputs);
+  INFO(result.message);
+  CHECK(result.passed);
 }
 
 TEST_CASE("the CTC loss refuses labels and lengths out of range") {

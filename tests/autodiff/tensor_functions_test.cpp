@@ -172,6 +172,9 @@ TEST_CASE("views share the storage of a tensor, other results do not") {
   const Tensor matrix = Tensor::normal({4, 6}, 1);
   CHECK(reshape(matrix, {24}).raw() == matrix.raw());
   CHECK(matrix[0].raw() != matrix.raw());
+  CHECK(matrix[new_axis].raw() != matrix.raw());
+  CHECK(matrix[ellipsis].raw() != matrix.raw());
+  CHECK(matrix[{}].raw() != matrix.raw());
   CHECK((matrix + 0).raw() != matrix.raw());
 }
 
