@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
@@ -17,6 +19,33 @@ struct Selecting : Extreme<largest> {
   }
 };
 
+/// Whether `x` is the extreme `wanted`, which is NaN if any element is.
+template <class T>
+bool is_wanted(T x, T wanted) {
+  return x == wanted || (wanted != wanted && x != x);
+}
+
+/// Position of the first of adjacent elements that is `wanted`; `n` if none is.
+template <class T>
+std::int64_t find_first(const T* x, std::int64_t n, T wanted) {
+  constexpr std::int64_t block = 64;
+  // Compilers vectorize a loop without exit whose results are as wide as its elements.
+  using Hits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const auto any_in = [&](const T* from) {
+    Hits hits = 0;
+    if (wanted != wanted) {
+      for (std::int64_t i = 0; i < block; ++i) hits |= from[i] != from[i] ? Hits{1} : Hits{0};
+    } else {
+      for (std::int64_t i = 0; i < block; ++i) hits |= from[i] == wanted ? Hits{1} : Hits{0};
+    }
+    return hits != 0;
+  };
+  std::int64_t begin = 0;
+  while (begin + block <= n && !any_in(x + begin)) begin += block;
+  while (begin < n && !is_wanted(x[begin], wanted)) ++begin;
+  return begin;
+}
+
 /// Finds the first row that contains each result's element.
 template <class T>
 void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::int64_t* rows) {
@@ -33,11 +62,18 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::
       std::int64_t missing = width;
       for (std::int64_t row = 0; missing > 0; row += reduction.run()) {
         const T* line = from + reduction.row_offset(row);
+        if (columns == 1) {
+          const std::int64_t i = find_first(line, reduction.run(), found[result]);
+          if (i < reduction.run()) {
+            rows[result] = row + i;
+            missing = 0;
+          }
+          continue;
+        }
         for (std::int64_t i = 0; i < reduction.run() && missing > 0; ++i, line += columns) {
           for (std::int64_t c = 0; c < width; ++c) {
             const T wanted = found[result + c];
-            const bool same = line[c] == wanted || (wanted != wanted && line[c] != line[c]);
-            if (same && rows[result + c] < 0) {
+            if (is_wanted(line[c], wanted) && rows[result + c] < 0) {
               rows[result + c] = row + i;
               --missing;
             }

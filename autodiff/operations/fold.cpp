@@ -28,12 +28,26 @@ Bytes fold_workspace(const NodeView& node, int) {
   return fold_bytes(FoldPlan(ReductionWalk(node.input(0).shape, mask)));
 }
 
+std::int64_t groups_together(const ReductionWalk& reduction) {
+  const std::int64_t rows = reduction.rows();
+  const std::int64_t columns = reduction.columns();
+  const bool is_adjacent = reduction.run() == rows;
+  if (!is_adjacent || rows < 2 || rows >= fold_lanes || columns < 1 || columns > 8) return 1;
+  // As many that sums of all lanes have a place.
+  const std::int64_t results = rows <= 32 ? 32 : 16;
+  static_assert(32 * 32 <= most_short_elements && (fold_lanes - 1) * 16 <= most_short_elements);
+  static_assert(32 / 2 * 32 <= fold_columns && (fold_lanes - 1) / 2 * 16 <= fold_columns);
+  return std::min(results / columns, reduction.groups());
+}
+
 Cost fold_cost(const NodeView& node, double flops, double passes) {
   // Locating a contiguous run takes about as long as this many operations.
   constexpr double flops_of_run = 200;
   const ReductionWalk walk(node.input(0).shape, node.attributes().as<ReduceAttributes>().mask);
-  const auto runs =
-      static_cast<double>(walk.groups() * walk.rows() / std::max<std::int64_t>(1, walk.run()));
+  const std::int64_t together = groups_together(walk);
+  const auto runs = together > 1 ? static_cast<double>(divide_up(walk.groups(), together))
+                                 : static_cast<double>(walk.groups() * walk.rows() /
+                                                       std::max<std::int64_t>(1, walk.run()));
   return {flops * static_cast<double>(node.input(0).shape.elements()) + flops_of_run * runs,
           passes * static_cast<double>(node.input(0).bytes()) +
               static_cast<double>(node.output().bytes())};

@@ -5,6 +5,7 @@
 #include <span>
 #include <type_traits>
 
+#include "autodiff/operations/gather_rows.h"
 #include "autodiff/operations/reduction.h"
 #include "autodiff/operations/row_fold.h"
 #include "autodiff/parallel.h"
@@ -16,7 +17,8 @@
 /// does not grow with the length. The order depends on the shape only.
 namespace palimpsest {
 
-inline constexpr std::int64_t fold_columns = 512;  ///< most columns folded at once
+inline constexpr std::int64_t fold_columns = 512;          ///< most columns folded at once
+inline constexpr std::int64_t most_short_elements = 1024;  ///< most elements of short rows at once
 
 /// Partition of a reduction into tasks: tiles of columns and, if there are few results, segments of
 /// rows. The segments' totals are then added in order.
@@ -67,30 +69,24 @@ void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 }
 
 /// Folds `rows` rows of `width` elements, `stride` apart, into the totals of their columns.
+/// `lanes` consecutive rows are folded as one; if there are several, rows are adjacent.
 template <class Rule, class T>
-void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
-              std::int64_t width, const T* center, Total<T>* totals) {
-  if constexpr (!Mapping<Rule, T>) {
-    if (width == 1 && stride == 1) {
-      RowFold<Rule, T> fold(rows, totals[0]);
-      fold.add(x, rows);
-      totals[0] = fold.total();
-      return;
-    }
-  }
+void fold_lanes_of(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+                   std::int64_t width, std::int64_t lanes, const T* center, Total<T>* totals) {
   alignas(64) T sums[fold_columns];
   const auto join = [&] {
     for (std::int64_t i = 0; i < width; ++i) {
       totals[i] = Rule::template combine<Total<T>>(totals[i], static_cast<Total<T>>(sums[i]));
     }
   };
-  const std::int64_t lanes = width == stride ? std::min(fold_lanes / width, rows / 2) : 1;
   if (lanes > 1) {
-    T lane_centers[fold_lanes];
-    if (center != nullptr) {
-      for (std::int64_t i = 0; i < lanes * width; ++i) lane_centers[i] = center[i % width];
-    }
     const std::int64_t together = lanes * width;
+    T lane_centers[fold_columns];
+    if (center != nullptr) {
+      for (std::int64_t i = 0; i < together; i += width) {
+        std::copy_n(center, width, lane_centers + i);
+      }
+    }
     while (rows >= lanes) {
       const std::int64_t count = std::min(rows / lanes, fold_rows);
       std::fill_n(sums, together, Rule::template identity<T>());
@@ -109,6 +105,42 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
     x += count * stride;
     rows -= count;
   }
+}
+
+/// Folds `rows` rows of `width` elements, `stride` apart, into the totals of their columns.
+template <class Rule, class T>
+void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+              std::int64_t width, const T* center, Total<T>* totals) {
+  if constexpr (!Mapping<Rule, T>) {
+    if (width == 1 && stride == 1) {
+      RowFold<Rule, T> fold(rows, totals[0]);
+      fold.add(x, rows);
+      totals[0] = fold.total();
+      return;
+    }
+  }
+  const std::int64_t lanes = width == stride ? std::min(fold_lanes / width, rows / 2) : 1;
+  fold_lanes_of(rule, x, rows, stride, width, lanes, center, totals);
+}
+
+/// The groups of a reduction that `fold_short_rows` folds together; 1 if that does not pay. Then
+/// groups are adjacent, and have few rows and columns.
+std::int64_t groups_together(const ReductionWalk& reduction);
+
+/// Folds `groups` adjacent groups of few short rows into `totals`, with the bits of `fold_run` for
+/// each group. Copies rows of equal number next to each other, so that the loops over columns are
+/// long.
+template <class Rule, class T>
+void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const T* x,
+                     std::int64_t groups, const T* center, Total<T>* totals) {
+  const std::int64_t rows = reduction.rows();
+  const std::int64_t columns = reduction.columns();
+  const std::int64_t width = groups * columns;
+  alignas(64) T tile[most_short_elements];
+  gather_rows(x, groups, rows, columns, tile);
+  const std::int64_t lanes = std::max<std::int64_t>(std::min(fold_lanes / columns, rows / 2), 1);
+  std::fill_n(totals, width, Rule::template identity<Total<T>>());
+  fold_lanes_of<Rule, T>(rule, tile, rows, width, width, lanes, center, totals);
 }
 
 /// Folds x into y by `rule`. `center` is null or holds one number per result for the rule. It may
@@ -137,9 +169,9 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
       row += count;
     }
   };
-  const auto finish = [&](std::int64_t item, const Total<T>* totals) {
-    for (std::int64_t i = 0; i < width_of(item); ++i) {
-      const std::int64_t result = result_of(item) + i;
+  const auto finish = [&](std::int64_t first, std::int64_t count, const Total<T>* totals) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t result = first + i;
       const T given = center == nullptr ? T{} : center[result];
       if constexpr (requires { rule.finish(totals[i], given, result); }) {
         y[result] = rule.finish(totals[i], given, result);
@@ -149,13 +181,28 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
     }
   };
 
+  if (const std::int64_t together = groups_together(reduction); together > 1) {
+    const std::int64_t groups = reduction.groups();
+    const double cost = static_cast<double>(reduction.rows() * columns * together);
+    parallel_chunks(divide_up(groups, together), grain_for(cost), [&](auto begin, auto end) {
+      alignas(64) Total<T> totals[fold_columns];
+      for (std::int64_t first = begin * together; first < std::min(end * together, groups);
+           first += together) {
+        const std::int64_t count = std::min(together, groups - first);
+        fold_short_rows<Rule, T>(rule, reduction, x + reduction.group_offset(first), count,
+                                 center == nullptr ? nullptr : center + first * columns, totals);
+        finish(first * columns, count * columns, totals);
+      }
+    });
+    return;
+  }
   if (plan.segments <= 1) {
     const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
     parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
       alignas(64) Total<T> totals[fold_columns];
       for (std::int64_t item = begin; item < end; ++item) {
         fold_rows_of(item, 0, reduction.rows(), totals);
-        finish(item, totals);
+        finish(result_of(item), width_of(item), totals);
       }
     });
     return;
@@ -172,7 +219,7 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
   parallel_chunks(plan.items, 1, [&](std::int64_t item, std::int64_t) {
     Total<T>* totals = partials + item * plan.segments * plan.width;
     combine_rows<Rule>(totals + plan.width, plan.segments - 1, plan.width, plan.width, totals);
-    finish(item, totals);
+    finish(result_of(item), width_of(item), totals);
   });
 }
 

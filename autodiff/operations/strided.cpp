@@ -1,7 +1,9 @@
 #include "autodiff/operations/strided.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "autodiff/parallel.h"
 
@@ -74,12 +76,35 @@ Axis take_axis(StridedBox& box, int axis) {
   return taken;
 }
 
+/// Copies up to 128 bytes: the first and the last ones, which may overlap. A call of memcpy, which
+/// compilers also make of a loop, takes longer than this.
+void copy_few(const void* from, void* to, std::size_t bytes) {
+  const auto in_two = [&]<std::size_t size>(std::integral_constant<std::size_t, size>) {
+    std::array<std::byte, size> first;
+    std::array<std::byte, size> last;
+    std::memcpy(first.data(), from, size);
+    std::memcpy(last.data(), static_cast<const std::byte*>(from) + bytes - size, size);
+    std::memcpy(to, first.data(), size);
+    std::memcpy(static_cast<std::byte*>(to) + bytes - size, last.data(), size);
+  };
+  if (bytes >= 64) return in_two(std::integral_constant<std::size_t, 64>());
+  if (bytes >= 32) return in_two(std::integral_constant<std::size_t, 32>());
+  if (bytes >= 16) return in_two(std::integral_constant<std::size_t, 16>());
+  if (bytes >= 8) return in_two(std::integral_constant<std::size_t, 8>());
+  if (bytes >= 4) return in_two(std::integral_constant<std::size_t, 4>());
+  if (bytes >= 2) return in_two(std::integral_constant<std::size_t, 2>());
+  if (bytes == 1) in_two(std::integral_constant<std::size_t, 1>());
+}
+
 template <class T>
 void copy_row(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t n) {
-  if (from_step == 1 && to_step == 1 && n >= 32) {
-    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
-  } else if (from_step == 1 && to_step == 1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+  if (from_step == 1 && to_step == 1) {
+    const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
+    if (bytes > 128) {
+      std::memcpy(to, from, bytes);
+    } else {
+      copy_few(from, to, bytes);
+    }
   } else if (from_step == 0 && to_step == 1) {
     std::fill_n(to, n, *from);
   } else {
@@ -141,6 +166,79 @@ void transpose_planes(const StridedBox& planes, const Axis& across, const Axis& 
                   });
 }
 
+/// Copies `count` rows of `row.size` elements, `step` apart in `from`, to a contiguous result. Rows
+/// are often short, so it has loops of its own for repeated elements and repeated rows.
+template <class T>
+void copy_line(const T* from, std::int64_t step, const Axis& row, T* to, std::int64_t count) {
+  const std::int64_t size = row.size;
+  const auto repeat_row = [&]<std::size_t bytes>(std::integral_constant<std::size_t, bytes>) {
+    std::array<std::byte, bytes> word;
+    std::memcpy(word.data(), from, bytes);
+    for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * size, word.data(), bytes);
+  };
+  const auto row_bytes = size * std::int64_t{sizeof(T)};
+  if (step == 0 && row.from == 1 && count < 16) {
+    if (row_bytes == 8) return repeat_row(std::integral_constant<std::size_t, 8>());
+    if (row_bytes == 16) return repeat_row(std::integral_constant<std::size_t, 16>());
+  }
+  if (step == 0 && count > 1) {
+    copy_row(from, row.from, to, 1, size);
+    const std::int64_t total = count * size;
+    for (std::int64_t done = size; done < total; done *= 2) {
+      copy_row(to, 1, to + done, 1, std::min(done, total - done));
+    }
+    return;
+  }
+  constexpr std::int64_t short_row = 16;
+  if (row.from == 0 && size < short_row) {
+    const auto repeat = [&](std::int64_t times) {
+      for (std::int64_t i = 0; i < count; ++i, to += times) {
+        const T element = from[i * step];
+        for (std::int64_t k = 0; k < times; ++k) to[k] = element;
+      }
+    };
+    if (size == 2) return repeat(2);
+    if (size == 3) return repeat(3);
+    if (size == 4) return repeat(4);
+    return repeat(size);
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    copy_row(from + i * step, row.from, to + i * size, 1, size);
+  }
+}
+
+/// Copies elements [begin, begin + n) of a box of several axes to a contiguous result.
+template <class T>
+void copy_run(const StridedBox& box, const T* from, T* to, std::int64_t begin, std::int64_t n) {
+  StridedBox lines = box;
+  const Axis row = take_axis(lines, lines.sizes.rank() - 1);
+  const Axis line = take_axis(lines, lines.sizes.rank() - 1);
+  std::int64_t place = begin % row.size;               // in the row
+  std::int64_t number = begin / row.size % line.size;  // of the row in its line
+  Walk walk(lines, begin / row.size / line.size);
+  while (n > 0) {
+    const T* const first = from + walk.from + number * line.from;
+    std::int64_t done;
+    if (place > 0 || n < row.size) {
+      done = std::min(n, row.size - place);
+      copy_row(first + place * row.from, row.from, to, 1, done);
+      place = 0;
+      ++number;
+    } else {
+      const std::int64_t count = std::min(n / row.size, line.size - number);
+      copy_line(first, line.from, row, to, count);
+      done = count * row.size;
+      number += count;
+    }
+    to += done;
+    n -= done;
+    if (number == line.size) {
+      number = 0;
+      walk.next();
+    }
+  }
+}
+
 template <class T>
 void copy_box(StridedBox box, const T* from, T* to) {
   const int end = box.sizes.rank() - 1;
@@ -160,21 +258,12 @@ void copy_box(StridedBox box, const T* from, T* to) {
   copy_rows(box, last, from, to);
 }
 
-/// Copies elements [begin, begin + n) of a box to a contiguous result.
-template <class T>
-void copy_run(const StridedBox& box, const T* from, T* to, std::int64_t begin, std::int64_t n) {
-  StridedBox rows = box;
-  const Axis row = take_axis(rows, box.sizes.rank() - 1);
-  Walk walk(rows, begin / row.size);
-  std::int64_t place = begin % row.size;
-  while (n > 0) {
-    const std::int64_t count = std::min(n, row.size - place);
-    copy_row(from + walk.from + place * row.from, row.from, to, 1, count);
-    to += count;
-    n -= count;
-    place = 0;
-    walk.next();
-  }
+/// True when `copy_run` copies the box: its result is contiguous, and rows need no transposition.
+bool is_run(const StridedBox& box) {
+  const int rank = box.sizes.rank();
+  if (rank < 2 || box.to != strides_of(box.sizes)) return false;
+  const std::int64_t step = box.from[at(rank - 1)];
+  return step == 0 || step == 1;
 }
 
 /// Calls `f` with a word of the element's size.
@@ -222,7 +311,12 @@ void copy_strided(const StridedBox& box, const std::byte* from, std::byte* to,
   if (box.sizes.elements() == 0) return;
   const StridedBox simple = simplified(box);
   visit_word(element_bytes, [&]<class T>(T) {
-    copy_box(simple, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
+    const T* const first = reinterpret_cast<const T*>(from);
+    T* const out = reinterpret_cast<T*>(to);
+    if (!is_run(simple)) return copy_box(simple, first, out);
+    parallel_chunks(simple.sizes.elements(), grain_for(1), [&](auto begin, auto end) {
+      copy_run(simple, first, out + begin, begin, end - begin);
+    });
   });
 }
 
