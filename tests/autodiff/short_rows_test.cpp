@@ -1,0 +1,107 @@
+#include <functional>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "tests/catch.h"
+
+/// Reductions of short rows fold many of them at once, and short rows are copied by loops of their
+/// own. Neither may show in the results.
+namespace palimpsest::short_rows_test {
+namespace {
+
+using Reduction = std::function<Var(const Var& x, const Axes& axes)>;
+
+const std::vector<std::pair<const char*, Reduction>>& reductions() {
+  static const std::vector<std::pair<const char*, Reduction>> all{
+      {"sum", [](const Var& x, const Axes& axes) { return sum(x, axes); }},
+      {"mean", [](const Var& x, const Axes& axes) { return mean(x, axes); }},
+      {"prod", [](const Var& x, const Axes& axes) { return prod(x, axes); }},
+      {"max", [](const Var& x, const Axes& axes) { return max(x, axes); }},
+      {"min", [](const Var& x, const Axes& axes) { return min(x, axes); }},
+      {"variance", [](const Var& x, const Axes& axes) { return variance(x, axes, 0); }},
+      {"norm", [](const Var& x, const Axes& axes) { return norm(x, 3, axes); }},
+      {"logsumexp", [](const Var& x, const Axes& axes) { return logsumexp(x, axes); }}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a reduction of many short rows has the bits of the reduction of each") {
+  const auto [name, reduce] = GENERATE(from_range(reductions()));
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  CAPTURE(name, name_of(dtype));
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 30; ++trial) {
+    const auto below = [&](int n) { return static_cast<std::int64_t>(random() % unsigned(n)); };
+    const std::int64_t groups = 2 + below(70);
+    const std::int64_t rows = 1 + below(trial % 2 == 0 ? 12 : 70);
+    const std::int64_t columns = trial % 3 == 0 ? 1 + below(9) : 1;
+    CAPTURE(groups, rows, columns);
+    Tape tape;
+    const Var x = tape.constant(
+        Tensor::normal({groups, rows, columns}, static_cast<std::uint64_t>(trial), 0, 1, dtype));
+    const Tensor whole = reduce(x, {1}).value();
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const Tensor one = reduce(slice(x, 0, {.start = group, .stop = group + 1}), {1}).value();
+      REQUIRE(same_bits(slice(tape.constant(whole), 0, {.start = group, .stop = group + 1}).value(),
+                        one));
+    }
+  }
+}
+
+TEST_CASE("positions of extremes are the first ones, also of NaN and across blocks") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::i32);
+  for (const std::int64_t n : {1, 63, 64, 65, 200, 1000}) {
+    for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1}) {
+      CAPTURE(n, place);
+      Tape tape;
+      std::vector<double> numbers(static_cast<std::size_t>(n), 1);
+      numbers[static_cast<std::size_t>(place)] = 3;
+      numbers.back() = 3;
+      const auto given = [&] { return tape.constant(Tensor::from(numbers, {n}).to(dtype)); };
+      CHECK(argmax(given()).item() == static_cast<double>(place));
+      if (dtype == DType::i32) continue;
+      numbers[static_cast<std::size_t>(place)] = std::numeric_limits<double>::quiet_NaN();
+      CHECK(argmax(given()).item() == static_cast<double>(place));
+      CHECK(argmin(given()).item() == static_cast<double>(place));
+    }
+  }
+}
+
+TEST_CASE("short rows and repeated elements are copied where they belong") {
+  const DType dtype = GENERATE(DType::boolean, DType::i16, DType::f32, DType::f64);
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto below = [&](int n) { return static_cast<std::int64_t>(random() % unsigned(n)); };
+    // Each axis of the result repeats that of the operand, or an axis of size 1.
+    Shape from, to;
+    for (int axis = 0; axis < 4; ++axis) {
+      const std::int64_t size = 1 + below(axis == 3 ? 40 : 7);
+      to.push_back(size);
+      from.push_back(below(2) == 0 ? 1 : size);
+    }
+    std::vector<double> numbers(static_cast<std::size_t>(from.elements()));
+    for (double& number : numbers) number = static_cast<double>(below(2 + trial));
+    const Tensor x = Tensor::from(numbers, from).to(dtype);
+    CAPTURE(to_string(from), to_string(to));
+    Tape tape;
+    const Tensor y = broadcast_to(tape.constant(x), to).value();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      std::int64_t rest = i, source = 0, weight = 1;
+      for (int axis = 3; axis >= 0; --axis) {
+        if (from[axis] != 1) source += rest % to[axis] * weight;
+        weight *= from[axis];
+        rest /= to[axis];
+      }
+      if (y.at(i) != x.at(source)) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace palimpsest::short_rows_test
