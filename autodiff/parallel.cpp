@@ -5,8 +5,17 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace palimpsest {
+namespace {
+
+thread_local bool is_serial = false;
+
+}  // namespace
+
+SerialScope::SerialScope() : before_(std::exchange(is_serial, true)) {}
+SerialScope::~SerialScope() { is_serial = before_; }
 
 void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
   if (n <= 0) return;
@@ -25,9 +34,10 @@ void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
   });
 }
 
-int max_threads() { return tbb::this_task_arena::max_concurrency(); }
+int max_threads() { return is_serial ? 1 : tbb::this_task_arena::max_concurrency(); }
 
 int thread_index() {
+  if (is_serial) return 0;
   const int index = tbb::this_task_arena::current_thread_index();
   return index < 0 ? 0 : index;
 }

@@ -42,6 +42,19 @@ constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) {
   return divide_up(a, step) * step;
 }
 
+/// While one exists, `parallel_chunks` on this thread uses no other threads. A process whose kernels
+/// are all short so never starts TBB, which takes longer than they do.
+class SerialScope {
+ public:
+  SerialScope();
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Upper bound on threads that run at once in the caller's arena.
 int max_threads();
 

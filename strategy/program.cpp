@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
+#include "autodiff/parallel.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
@@ -284,7 +285,12 @@ void Runner::run() {
                                     .round = state_->round,
                                     .same_tape = state_->round > 0,
                                     .control = control ? &*control : nullptr};
-  state_->threads.execute([&] { state_->executor.run(program.tape, memory, settings); });
+  if (program.instructions->is_serial()) {
+    const SerialScope serial;
+    state_->executor.run(program.tape, memory, settings);
+  } else {
+    state_->threads.execute([&] { state_->executor.run(program.tape, memory, settings); });
+  }
   state_->ran = true;
   ++state_->round;
   if (running) state_->run_seconds = running->seconds();

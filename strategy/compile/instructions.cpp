@@ -1,5 +1,6 @@
 #include "strategy/compile/instructions.h"
 
+#include <algorithm>
 #include <map>
 
 #include "autodiff/operations/leaf.h"
@@ -30,6 +31,11 @@ class Instructions::Builder {
     for (const auto& [recorded, value] : made_.lowered_->results()) {
       hold(recorded, value, made_.results_);
     }
+    constexpr std::int64_t divided_from = 1 << 14;
+    made_.is_serial_ =
+        !made_.any_long_ && std::ranges::all_of(made_.operands_, [](const Operand& operand) {
+          return operand.elements() < divided_from;
+        });
   }
 
  private:

@@ -45,6 +45,9 @@ class Instructions {
   std::span<const Instruction> steps() const { return steps_; }
   /// True when some step is worth handing to another thread.
   bool any_long() const { return any_long_; }
+  /// True when no step is worth a second thread: none is long, and none has so many elements that a
+  /// kernel divides them.
+  bool is_serial() const { return is_serial_; }
 
   /// The operands of all instructions, and their places.
   std::span<const Operand> operands() const { return operands_; }
@@ -101,6 +104,7 @@ class Instructions {
   Bytes present_bytes_ = 0;
   Bytes arena_size_ = 0;
   bool any_long_ = false;
+  bool is_serial_ = false;
 };
 
 }  // namespace palimpsest

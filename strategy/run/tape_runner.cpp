@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "autodiff/parallel.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/run/observed_run.h"
 #include "strategy/run/report_of.h"
@@ -52,18 +53,23 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
     control.emplace(options.stop, options.progress, program->instructions->steps().size());
   }
   const Executor::Memory within = memory_.get(executor, options);
-  tbb::task_arena& workers = threads(settings.threads);
   take_values(tape, executor, within.arena);
+  const auto carry_out = [&] {
+    executor.run(tape, within,
+                 {.threads = settings.threads,
+                  .anomaly = options.anomaly,
+                  .profile = options.profile,
+                  .round = settings.round,
+                  .after_step = is_observed ? &after_step : nullptr,
+                  .control = control ? &*control : nullptr});
+  };
   try {
-    workers.execute([&] {
-      executor.run(tape, within,
-                   {.threads = settings.threads,
-                    .anomaly = options.anomaly,
-                    .profile = options.profile,
-                    .round = settings.round,
-                    .after_step = is_observed ? &after_step : nullptr,
-                    .control = control ? &*control : nullptr});
-    });
+    if (program->instructions->is_serial()) {
+      const SerialScope serial;
+      carry_out();
+    } else {
+      threads(settings.threads).execute(carry_out);
+    }
   } catch (...) {
     give_back(tape, executor);
     throw;
