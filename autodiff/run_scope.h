@@ -27,12 +27,15 @@ class RunScope {
     checkpoint,  ///< likewise; kernels leave no state
   };
 
-  explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run)
-      : control(run_control), of(what) {}
+  explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run,
+                    std::uint8_t native_code = 0)
+      : control(run_control), of(what), native(native_code) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;
   const Of of;
+  /// The strategy's choice of machine code, for kernels that run programs of their own; 0 for none.
+  const std::uint8_t native;
 
   /// Keeps an item. Returns its key, a number unique in the process.
   std::uint64_t keep(std::shared_ptr<Item> item) {

@@ -284,7 +284,8 @@ void Runner::run() {
                                     .profile = program.options.profile,
                                     .round = state_->round,
                                     .same_tape = state_->round > 0,
-                                    .control = control ? &*control : nullptr};
+                                    .control = control ? &*control : nullptr,
+                                    .native = decided(program.options.native)};
   if (program.instructions->is_serial()) {
     const SerialScope serial;
     state_->executor.run(program.tape, memory, settings);

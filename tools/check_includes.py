@@ -20,6 +20,7 @@ layers = {
         "strategy/compile/fusion",
         "strategy/explain",
         "strategy/compile",
+        "strategy/compile/native",
         "strategy/run",
         "strategy/loops",
         "strategy/evaluators",

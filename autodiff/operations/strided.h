@@ -30,6 +30,8 @@ class Gather {
   /// `sizes` is the shape of the output.
   Gather(const Shape& sizes, const Access& access);
 
+  /// The positions that are read, in output order, without axes of size 1.
+  const StridedBox& box() const { return box_; }
   /// Offset of the first element read.
   std::int64_t offset() const { return offset_; }
   /// True when element i is at `step()`·i from the first: contiguous for 1, a repeated element for

@@ -106,7 +106,8 @@ PointwiseKernel unary_run_of(const NodeView& node) {
   PointwiseKernel kernel =
       floating_kernel(dtype, compute_unary_run<index, float>, compute_unary_run<index, double>);
   kernel.arithmetic = functions::arithmetic_of<F>();
-  if constexpr (functions::arithmetic_of<F>() != ArithmeticStep::none) {
+  if constexpr (functions::arithmetic_of<F>() != ArithmeticStep::none ||
+                std::same_as<F, functions::DivideBy>) {
     kernel.number = dtype == DType::f64 ? write_number<F, double> : write_number<F, float>;
   }
   return kernel;

@@ -280,6 +280,8 @@ std::string ExecutionStrategy::summary() const {
   if (parallelism == ParallelMode::model_parallel)
     add("on " + std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices"));
   if (run.threads > 0) add(std::to_string(run.threads) + " threads");
+  if (run.native == NativeCode::off) add("without native code");
+  if (run.native == NativeCode::at_once) add("native code at once");
   const RunOptions usual;
   for (const Switch& each : switches) {
     if (run.*each.member != usual.*each.member) add(std::string(each.if_changed));

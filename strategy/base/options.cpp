@@ -3,11 +3,17 @@
 #include <oneapi/tbb/global_control.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "autodiff/error.h"
 
 namespace palimpsest {
+
+std::string_view name_of(NativeCode native) {
+  static constexpr std::array<std::string_view, 3> names{"off", "automatic", "at_once"};
+  return names[static_cast<std::size_t>(native)];
+}
 
 void check(const RunOptions& options) {
   checked_threads(options.threads);

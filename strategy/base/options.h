@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 
 #include "autodiff/export.h"
 #include "autodiff/run_control.h"
@@ -12,6 +14,15 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 class Profile;
+
+/// Whether a C compiler turns fused groups and whole steps of loops into machine code while the
+/// program runs. The bits stay the same. docs/native.md has the details.
+enum class NativeCode : std::uint8_t {
+  off,        ///< fused groups are interpreted
+  automatic,  ///< in another thread, if runs have taken so long that it pays
+  at_once,    ///< before the first run, which waits for the compiler
+};
+std::string_view name_of(NativeCode native);
 
 /// How a run is planned and executed. The defaults keep everything and use every core.
 struct RunOptions {
@@ -43,6 +54,10 @@ struct RunOptions {
   /// Computes common subexpressions once, drops identities such as x·1, and folds constants: the
   /// same bits. Not used with planners that name nodes, nor in anomaly mode.
   bool simplify = true;
+  /// Machine code for fused groups and steps of loops. Groups of 16-bit types are interpreted. So is
+  /// everything where no compiler is found, and `Report::native` says why. The environment variable
+  /// PALIMPSEST_NATIVE says what `automatic` means in a process: off, automatic, at_once.
+  NativeCode native = NativeCode::automatic;
   /// Times every step of the run, for the steps of the report, its pictures and traces. Also reads
   /// the process's memory. Costs about 0.1 µs per step, and memory for names.
   bool profile = false;

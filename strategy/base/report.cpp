@@ -86,6 +86,14 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     counted(report.folded_constants, " constant");
   }
   stream << '\n';
+  if (report.native.groups > 0) {
+    line("native code") << report.native.groups << " groups, " << report.native.steps
+                        << " programs of loop steps, " << bytes(report.native.code)
+                        << ", compiled in " << 1e3 * report.native.compile_seconds << " ms\n";
+  }
+  if (!report.native.problem.empty()) {
+    line("interpreted") << report.native.problem << '\n';
+  }
   for (const Report::Loop& loop : report.loops) {
     line("loop") << loop.name << ", ";
     if (loop.steps > 0) {

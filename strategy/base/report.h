@@ -47,6 +47,17 @@ struct Report {
   std::uint32_t common_subexpressions = 0;  ///< nodes removed as common subexpressions
   std::uint32_t folded_constants = 0;       ///< nodes folded to constants before the run
   std::uint32_t groups = 0;                 ///< fused groups of operations
+  /// Machine code that served the run, including steps of its loops. A program that is compiled
+  /// while it runs has its code in a later report.
+  struct Native {
+    std::uint32_t groups = 0;    ///< fused groups that ran as machine code
+    std::uint32_t steps = 0;     ///< programs of loop steps that ran as a single function
+    double share = 0;            ///< of the predicted time of the run's own program, in native groups
+    double compile_seconds = 0;  ///< of the compiler; 0 for code from the cache on disk
+    Bytes code = 0;              ///< of the code in memory; metadata
+    std::string problem;         ///< why there is none, if it was requested
+  };
+  Native native;
   /// Extra work as a fraction: predicted, as `Plan::compute_overhead`. For an `Execution` that
   /// computes while it records: the work of repeated nodes relative to that of all nodes once.
   double compute_overhead = 0;

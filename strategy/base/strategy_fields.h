@@ -39,6 +39,7 @@ void visit_fields(Strategy& strategy, Visit visit) {
   visit("stages", strategy.stages);
   visit("devices", strategy.devices);
   visit("threads", strategy.run.threads);
+  visit("native", strategy.run.native);
   for (const Switch& each : switches) visit(each.name, strategy.run.*each.member);
 }
 

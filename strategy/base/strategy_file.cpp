@@ -45,6 +45,10 @@ void read(const JsonValue& value, AllocationPolicy& field) {
   using enum AllocationPolicy;
   field = value.word({minimal_peak, pooled, standard, cached});
 }
+void read(const JsonValue& value, NativeCode& field) {
+  using enum NativeCode;
+  field = value.word({off, automatic, at_once});
+}
 void read(const JsonValue& value, ParallelMode& field) {
   using enum ParallelMode;
   field = value.word({none, automatic, data_parallel, pipeline, model_parallel});

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -14,7 +15,8 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::array<std::string_view, 4> level_names = {"passes", "plan", "instructions", "all"};
+constexpr std::array<std::string_view, 5> level_names = {"passes", "plan", "instructions",
+                                                         "native", "all"};
 
 /// `file.cpp:12`, without folders.
 std::string line_of(const Tape& tape, NodeId node) {
@@ -87,14 +89,19 @@ std::string bytes_or_none(Bytes bytes) {
 
 }  // namespace
 
-std::unique_ptr<CompileLog> CompileLog::of_environment() {
+std::optional<DumpLevel> dump_level_of_environment() {
   const char* const asked = std::getenv("PALIMPSEST_DUMP");
-  if (asked == nullptr || *asked == '\0') return nullptr;
+  if (asked == nullptr || *asked == '\0') return {};
   for (std::size_t i = 0; i < level_names.size(); ++i) {
-    if (level_names[i] == asked) return std::make_unique<CompileLog>(static_cast<DumpLevel>(i));
+    if (level_names[i] == asked) return static_cast<DumpLevel>(i);
   }
   throw ArgumentError("[dump] PALIMPSEST_DUMP=" + std::string(asked) +
-                      " is no level; use passes, plan, instructions or all");
+                      " is no level; use passes, plan, instructions, native or all");
+}
+
+std::unique_ptr<CompileLog> CompileLog::of_environment() {
+  const std::optional<DumpLevel> level = dump_level_of_environment();
+  return level ? std::make_unique<CompileLog>(*level) : nullptr;
 }
 
 std::ostream& CompileLog::line(std::string_view pass) { return text_ << "  " << pass << ": "; }
@@ -217,12 +224,20 @@ void CompileLog::write(std::ostream& stream) {
 }
 
 void CompileLog::write_where_environment_says() {
+  write_dump(text_.str());
+  text_.str({});
+}
+
+void write_dump(std::string_view text) {
   static std::mutex mutex;  // programs of several threads are written one after the other
   const std::lock_guard lock(mutex);
   const char* const path = std::getenv("PALIMPSEST_DUMP_FILE");
-  if (path == nullptr || *path == '\0') return write(std::cerr);
+  if (path == nullptr || *path == '\0') {
+    std::cerr << text;
+    return;
+  }
   std::ofstream file(path, std::ios::app);
-  write(file);
+  file << text;
   if (!file)
     throw FileError("[dump] cannot write " + std::string(path) +
                     "; set PALIMPSEST_DUMP_FILE to another file");

@@ -2,6 +2,7 @@
 
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -12,13 +13,18 @@
 
 namespace palimpsest {
 
+/// The level that the environment variable `PALIMPSEST_DUMP` names; empty if it is not set. Throws
+/// `ArgumentError` for an unknown level.
+std::optional<DumpLevel> dump_level_of_environment();
+/// Writes to the file that `PALIMPSEST_DUMP_FILE` names, or else to stderr.
+void write_dump(std::string_view text);
+
 /// Prints what each pass of a compilation did, with the user's source lines.
 class CompileLog {
  public:
   explicit CompileLog(DumpLevel level) : level_(level) {}
 
-  /// The log whose level the environment variable `PALIMPSEST_DUMP` names. Null if it is not set.
-  /// Throws `ArgumentError` for an unknown level.
+  /// The log of `dump_level_of_environment`; null without a level.
   static std::unique_ptr<CompileLog> of_environment();
 
   void begin(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
@@ -33,7 +39,7 @@ class CompileLog {
 
   /// Writes everything to a stream and clears the log.
   void write(std::ostream& stream);
-  /// Writes everything to the file that `PALIMPSEST_DUMP_FILE` names, or else to stderr.
+  /// Writes everything as `write_dump` does, and clears the log.
   void write_where_environment_says();
 
  private:

@@ -146,6 +146,13 @@ Instructions::Instructions(const Tape& tape, std::shared_ptr<const Lowered> lowe
 #endif
 }
 
+std::shared_ptr<Instructions::Attachment> Instructions::attachment(
+    const std::function<std::shared_ptr<Attachment>()>& make) const {
+  const std::lock_guard lock(attachment_mutex_);
+  if (attachment_ == nullptr) attachment_ = make();
+  return attachment_;
+}
+
 Bytes Instructions::metadata_bytes() const {
   // Successors and intervals that steps open, in addition to what is counted.
   constexpr std::size_t bytes_of_step = 64;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -82,6 +84,14 @@ class Instructions {
   /// The requested values, at the end of a run.
   std::span<const Held> results() const { return results_; }
   bool is_source(Place place) const { return place >= intervals_.size() && place < empty_place(); }
+  /// What a later stage keeps with the instructions, such as native code.
+  struct Attachment {
+    virtual ~Attachment() = default;
+  };
+  /// The attachment; `make` makes it on first use. Thread-safe.
+  std::shared_ptr<Attachment> attachment(
+      const std::function<std::shared_ptr<Attachment>()>& make) const;
+
   /// Approximate bytes of this object.
   Bytes metadata_bytes() const;
   /// Bytes of the arena.
@@ -105,6 +115,8 @@ class Instructions {
   Bytes arena_size_ = 0;
   bool any_long_ = false;
   bool is_serial_ = false;
+  mutable std::mutex attachment_mutex_;
+  mutable std::shared_ptr<Attachment> attachment_;
 };
 
 }  // namespace palimpsest

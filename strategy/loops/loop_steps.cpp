@@ -15,6 +15,8 @@ namespace palimpsest {
 
 LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
     : control_(call.scope != nullptr ? call.scope->control : nullptr),
+      native_(call.scope != nullptr ? static_cast<NativeCode>(call.scope->native)
+                                    : NativeCode::off),
       is_reported_(call.scope != nullptr && call.scope->of == RunScope::Of::run),
       steps_(loop.has_condition() ? 0 : loop.steps()),
       round_(call.round),
@@ -54,10 +56,12 @@ class PlannedSteps final : public LoopSteps {
         whole_((gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
                memory) {
     whole_.set_control(arguments.control());
+    whole_.set_native(arguments.native());
     if (gradient == nullptr) {
       if (loop.has_condition()) {
         goes_on_.emplace(loop.goes_on().get(threads, share), memory);
         goes_on_->set_control(arguments.control());
+        goes_on_->set_native(arguments.native());
       }
       return;
     }
@@ -66,6 +70,7 @@ class PlannedSteps final : public LoopSteps {
     }
     reversing_.emplace(gradient->backward().get(threads, share), memory);
     reversing_->set_control(arguments.control());
+    reversing_->set_native(arguments.native());
     untouched_ = gradient->untouched();
   }
 
@@ -86,8 +91,17 @@ class PlannedSteps final : public LoopSteps {
     reversing_->run(all, results, reversed_.round_of(step));
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
+  void note_native(RunScope& scope) const override {
+    note(scope, whole_);
+    if (reversing_) note(scope, *reversing_);
+  }
 
  private:
+  static void note(RunScope& scope, const BufferRunner& runner) {
+    const std::shared_ptr<NativeProgram>& program = runner.executor().native();
+    if (program != nullptr) scope.note<NativeNote>(program.get()).program = program;
+  }
+
   LoopArguments& arguments_;
   LoopArguments reversed_;  // of a step run backward
   BufferRunner whole_;
@@ -136,6 +150,7 @@ class RecordedSteps final : public LoopSteps {
     run(recorded, made.program, step, all, results);
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
+  void note_native(RunScope&) const override {}  // they are interpreted
 
  private:
   RecordedStep record_step(std::uint32_t step, const Addresses& state) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "strategy/base/options.h"
 #include "strategy/loops/loop.h"
 
 namespace palimpsest {
@@ -18,11 +19,14 @@ class LoopArguments {
   const Addresses& first() const { return first_; }
   /// Stops the run; null if it cannot be stopped.
   RunControl* control() const { return control_; }
+  /// The strategy's choice of machine code.
+  NativeCode native() const { return native_; }
   /// Random operations use other streams in every step and in every run.
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
   RunControl* control_;
+  NativeCode native_;
   bool is_reported_;                              // a loop within a step of another one is not
   std::uint32_t steps_;                           // 0 where it is not known
   std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
@@ -47,6 +51,8 @@ class LoopSteps {
   /// Reverses a step; arguments and results are those of `LoopGradient::differentiate`.
   virtual void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                         const Addresses& results) = 0;
+  /// Notes the native code of the steps, for the report of the run.
+  virtual void note_native(RunScope& scope) const = 0;
   /// By requested captured value: no step so far has added anything to its adjoint.
   virtual const std::vector<bool>& untouched() const = 0;
 };

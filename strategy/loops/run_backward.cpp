@@ -127,6 +127,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     scope->drop(held.handover_number());
   }
   if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
+  if (scope != nullptr) runs->note_native(*scope);
   adjoints.finish(runs->untouched());
 }
 

@@ -97,6 +97,7 @@ void run_forward(const Loop& loop, const KernelCall& call) {
     advance.to(loop.steps(), &last, &outputs);
   }
   loop.state().copy(advance.state(), last);
+  if (RunScope* const scope = state_scope(call)) steps->note_native(*scope);
   if (!held || !held->layout().has_header) return;
   handover->leave_file(held->finish());
   RunScope* const scope = state_scope(call);

@@ -44,22 +44,7 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (wanted[i].from == From::made) executor_.set_source(wanted[i].place, results[i]);
   }
-  Executor::Settings settings;
-  settings.threads = program_->threads();
-  settings.anomaly = program_->looks_for_anomalies();
-  settings.profile = program_->is_profiled();
-  settings.round = round;
-  settings.same_tape = same_tape;
-  settings.after_step = after_step_;
-  settings.control = control_;
-  settings.is_step = !counts_steps_;
-  if (executor_.instructions().any_long() && settings.threads > 1) {
-    // A thread that waits in a step must not take other work, such as another loop, in the
-    // meantime.
-    tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });
-  } else {
-    executor_.run(tape, {meter_, &arena_}, settings);
-  }
+  if (!same_tape || !executor_.run_again()) execute(tape, round, same_tape);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const BufferProgram::Result& result = wanted[i];
     const std::byte* from = nullptr;
@@ -69,6 +54,26 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
       from = tape.buffer(static_cast<ValueId>(result.place)).get();
     }
     if (from != nullptr) std::memcpy(results[i], from, result.bytes);
+  }
+}
+
+void BufferRunner::execute(const Tape& tape, std::uint32_t round, bool same_tape) {
+  Executor::Settings settings;
+  settings.threads = program_->threads();
+  settings.anomaly = program_->looks_for_anomalies();
+  settings.profile = program_->is_profiled();
+  settings.round = round;
+  settings.same_tape = same_tape;
+  settings.after_step = after_step_;
+  settings.control = control_;
+  settings.is_step = !counts_steps_;
+  settings.native = native_;
+  if (executor_.instructions().any_long() && settings.threads > 1) {
+    // A thread that waits in a step must not take other work, such as another loop, in the
+    // meantime.
+    tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });
+  } else {
+    executor_.run(tape, {meter_, &arena_}, settings);
   }
 }
 

@@ -34,6 +34,9 @@ class BufferRunner {
     counts_steps_ = counts_steps;
   }
 
+  /// Sets `Executor::Settings::native`, before the first run.
+  void set_native(NativeCode native) { native_ = native; }
+
   /// Measurements of the last run.
   const Executor& executor() const { return executor_; }
 
@@ -41,6 +44,7 @@ class BufferRunner {
   void bind_constants(const Tape& tape);
   void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
                  std::span<std::byte* const> results, std::uint32_t round, bool same_tape);
+  void execute(const Tape& tape, std::uint32_t round, bool same_tape);
 
   BufferProgramPtr program_;
   Arena arena_;
@@ -50,6 +54,7 @@ class BufferRunner {
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;
+  NativeCode native_ = NativeCode::off;
 };
 
 }  // namespace palimpsest

@@ -84,6 +84,7 @@ void Executor::set_present(std::uint32_t interval, Buffer buffer) {
 }
 
 void Executor::run(const Tape& tape, const Memory& memory, const Settings& settings) {
+  can_run_again_ = false;
   tape_ = &tape;
   meter_ = &memory.meter;
   arena_ = memory.arena;
@@ -91,7 +92,8 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
   settings_ = settings;
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
-  scope_.emplace(settings_.control, settings_.is_step ? RunScope::Of::step : RunScope::Of::run);
+  scope_.emplace(settings_.control, settings_.is_step ? RunScope::Of::step : RunScope::Of::run,
+                 static_cast<std::uint8_t>(settings_.native));
   const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
     held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
@@ -100,7 +102,9 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
     scope_.reset();
   };
   try {
-    if (alone_) {
+    if (runs_as_one()) {
+      run_as_one();
+    } else if (alone_) {
       run_serially();
     } else {
       run_in_parallel();
@@ -115,6 +119,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
 void Executor::begin() {
   opened_ = 0;
   if (!settings_.same_tape) make_numbers();
+  find_code();
   std::fill(touched_.begin(), touched_.end(), 0);
   const std::span<const Interval> intervals = instructions_->intervals();
   if (arena_ != nullptr) {
@@ -161,6 +166,57 @@ void Executor::make_numbers() {
     if (instruction.group == nullptr) continue;
     instruction.group->make_numbers(*tape_, std::span(numbers_).subspan(instruction.first_number));
   }
+}
+
+void Executor::find_code() {
+  const MachineCode* code = nullptr;
+  if (settings_.native != NativeCode::off && !settings_.anomaly) {
+    if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
+    code = native_->code_for(*instructions_, *tape_, settings_.native);
+  }
+  if (code != nullptr && (code != code_ || !settings_.same_tape)) code->fill_table(*tape_, table_);
+  code_ = code;
+}
+
+/// True if one function carries out all instructions.
+bool Executor::runs_as_one() const {
+  return alone_ && code_ != nullptr && code_->run() != nullptr && settings_.is_step &&
+         arena_ != nullptr && touched_.empty() && !settings_.profile &&
+         settings_.after_step == nullptr;
+}
+
+void Executor::run_as_one() {
+  if (!peaks_) {
+    Bytes live = 0;
+    Bytes peak = 0;
+    Bytes highest = 0;
+    const std::span<const Interval> intervals = instructions_->intervals();
+    const auto open = [&](std::uint32_t interval) {
+      const Interval& place = intervals[interval];
+      if (place.takes_over != none) return;
+      live += place.bytes;
+      peak = std::max(peak, live);
+      highest = std::max(highest, place.offset + place.bytes);
+    };
+    for (std::uint32_t step = 0; step < instructions_->steps().size(); ++step) {
+      const Instruction& instruction = instructions_->steps()[step];
+      std::ranges::for_each(instructions_->dependencies().opened(step), open);
+      if (instruction.workspace != none) {
+        open(instruction.workspace);
+        live -= intervals[instruction.workspace].bytes;
+      }
+      if (instruction.closed != none) live -= intervals[instruction.closed].bytes;
+    }
+    peaks_.emplace(peak, highest);
+  }
+  peak_live_.store(peaks_->first, std::memory_order_relaxed);
+  highest_.store(peaks_->second, std::memory_order_relaxed);
+  const auto step = [](void* executor, std::uint32_t index) {
+    auto& self = *static_cast<Executor*>(executor);
+    self.compute(self.instructions_->steps()[index]);
+  };
+  code_->run()(addresses_.data(), numbers_.data(), table_.data(), step, this);
+  can_run_again_ = code_->is_complete();
 }
 
 void Executor::run_serially() {
@@ -257,7 +313,13 @@ void Executor::compute(const Instruction& instruction) {
   }
   if (instruction.group != nullptr) {
     const auto numbers = std::span(numbers_).subspan(instruction.first_number);
-    instruction.group->run(*tape_, inputs, outputs, numbers, scratch, settings_.threads);
+    FusedKernel::Compiled compiled{};
+    if (code_ != nullptr) {
+      const auto step = static_cast<std::size_t>(&instruction - instructions_->steps().data());
+      compiled = {code_->group(step), table_.data() + code_->first_entry(step)};
+    }
+    instruction.group->run(*tape_, inputs, outputs, numbers, scratch, settings_.threads,
+                           compiled.code != nullptr ? &compiled : nullptr);
   } else if (instruction.accumulates) {
     instruction.operation->accumulate({tape_->attributes(instruction.node), inputs, outputs,
                                        scratch, settings_.threads, settings_.round});

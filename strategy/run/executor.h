@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "autodiff/run_control.h"
@@ -12,7 +13,7 @@
 #include "checkpoint/arena.h"
 #include "checkpoint/buffer_pool.h"
 #include "strategy/base/event.h"
-#include "strategy/compile/instructions.h"
+#include "strategy/compile/native/native_program.h"
 
 namespace palimpsest {
 
@@ -31,6 +32,7 @@ class Executor {
     RunControl* control = nullptr;  ///< stops and observes the run
     /// The run is a step of a larger run, whose progress does not count the steps of this one.
     bool is_step = false;
+    NativeCode native = NativeCode::off;  ///< code for fused groups
   };
 
   /// Where values lie. With `arena`, all lie in it, and values of intervals open from the start
@@ -64,6 +66,14 @@ class Executor {
   /// run stops and rethrows the exception.
   void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
+  /// Runs again as before, with other sources, if native code does all of the work. Returns false
+  /// without doing anything if `run` has to be called.
+  bool run_again() {
+    if (!can_run_again_) return false;
+    code_->run()(addresses_.data(), numbers_.data(), table_.data(), nullptr, nullptr);
+    return true;
+  }
+
   /// The storage of a place that holds a value after a run. The place must not be a source.
   Buffer storage(Instructions::Place place) const;
   /// The address of a place during a run, after a step has opened it.
@@ -82,6 +92,8 @@ class Executor {
   Bytes peak_live() const { return peak_live_.load(); }
   /// Notes that kernels made in the last run.
   const RunScope::Notes& notes() const { return notes_; }
+  /// The native code of the instructions; null if no run has asked for it.
+  const std::shared_ptr<NativeProgram>& native() const { return native_; }
   /// With `profile`: one event for each computed step, in order.
   const std::vector<Event>& events() const { return events_; }
 
@@ -91,7 +103,10 @@ class Executor {
   void begin();
   void lay_out(std::byte* start);
   void make_numbers();
+  void find_code();
   void run_serially();
+  bool runs_as_one() const;
+  void run_as_one();
   void run_in_parallel();
   void run_step(std::uint32_t step);
   void compute(const Instruction& instruction);
@@ -110,6 +125,11 @@ class Executor {
   std::vector<Buffer> buffers_;               // by interval, without an arena
   std::vector<char> touched_;                 // by interval that is open from the start
   std::optional<Bytes> pooled_bytes_;
+  std::shared_ptr<NativeProgram> native_;
+  const MachineCode* code_ = nullptr;  // of `native_`; null while groups are interpreted
+  std::vector<const void*> table_;     // of `code_`
+  bool can_run_again_ = false;         // the last run was one call of complete code
+  std::optional<std::pair<Bytes, Bytes>> peaks_;  // live and highest, of a run in the arena
   std::vector<char> outside_;  // by interval, with a pool: its buffer is not from the pool
   std::vector<std::atomic<std::uint32_t>> waiting_;
   std::vector<std::uint32_t> event_;  // by step

@@ -12,6 +12,32 @@ namespace {
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
+void add_native(Report::Native& sum, const NativeProgram& program) {
+  if (sum.problem.empty()) sum.problem = program.problem();
+  const MachineCode* const code = program.code();
+  if (code == nullptr) return;
+  sum.groups += program.groups();
+  sum.compile_seconds += code->compile_seconds();
+  sum.code += code->bytes();
+}
+
+/// The native code of a run, with that of loops in it.
+Report::Native native_report(const Executor& executor) {
+  Report::Native sum;
+  if (executor.native() != nullptr) {
+    add_native(sum, *executor.native());
+    sum.share = executor.native()->share();
+  }
+  for (const auto& [subject, note] : executor.notes()) {
+    const auto* const native = dynamic_cast<const NativeNote*>(note.get());
+    if (native == nullptr) continue;
+    add_native(sum, *native->program);
+    const MachineCode* const code = native->program->code();
+    if (code != nullptr && code->run() != nullptr) ++sum.steps;
+  }
+  return sum;
+}
+
 }  // namespace
 
 void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
@@ -76,6 +102,7 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();
+  report.native = native_report(executor);
   if (profile) {
     report.resident = resident_size();
     append_steps(report, tape, executor);
@@ -92,6 +119,13 @@ void add_counts(Report& sum, const Report& other) {
   sum.folded_constants += other.folded_constants;
   sum.groups += other.groups;
   sum.kernel_seconds += other.kernel_seconds;
+  // The parts may share code, so its bytes and seconds are those of the largest part.
+  sum.native.groups += other.native.groups;
+  sum.native.steps += other.native.steps;
+  sum.native.share = std::max(sum.native.share, other.native.share);
+  sum.native.compile_seconds = std::max(sum.native.compile_seconds, other.native.compile_seconds);
+  sum.native.code = std::max(sum.native.code, other.native.code);
+  if (sum.native.problem.empty()) sum.native.problem = other.native.problem;
 }
 
 }  // namespace palimpsest

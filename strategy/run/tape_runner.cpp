@@ -61,7 +61,8 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
                   .profile = options.profile,
                   .round = settings.round,
                   .after_step = is_observed ? &after_step : nullptr,
-                  .control = control ? &*control : nullptr});
+                  .control = control ? &*control : nullptr,
+                  .native = decided(options.native)});
   };
   try {
     if (program->instructions->is_serial()) {

@@ -92,6 +92,7 @@ FusedKernel::Slot FusedKernel::spread(Slot slot) {
 void FusedKernel::finish() {
   leave_out_roundings();
   join_arithmetic();
+  find_numbers();
   place_tiles();
   resolve();
   find_seams();

@@ -71,13 +71,29 @@ class FusedKernel {
   /// Writes these constants to `numbers`, from the attributes on `tape`.
   void make_numbers(const Tape& tape, std::span<Number> numbers) const;
 
+  /// Machine code that computes elements [begin, end) with the same bits (strategy/compile/native).
+  using Code = void (*)(const std::byte* const* inputs, std::byte* const* outputs,
+                        const Number* numbers, const void* const* table, std::byte* totals,
+                        std::int64_t begin, std::int64_t end);
+  /// Code, and the functions and attributes that it uses.
+  struct Compiled {
+    Code code;
+    const void* const* table;
+  };
+
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
-  /// Runs the program. `numbers` must come from `make_numbers` with the same tape.
+  /// Runs the program. `numbers` must come from `make_numbers` with the same tape. With `compiled`,
+  /// that code replaces the interpreter.
   void run(const Tape& tape, std::span<const Operand> inputs, std::span<const Operand> outputs,
-           std::span<const Number> numbers, std::span<std::byte> workspace, int threads) const;
+           std::span<const Number> numbers, std::span<std::byte> workspace, int threads,
+           const Compiled* compiled = nullptr) const;
+  /// True when `run` calls `Compiled::code` once for all elements and does nothing after it.
+  bool is_one_call() const { return cut_.count <= cut_.grain && cut_.segments == 1; }
 
  private:
+  friend class GroupParts;
+
   enum class Place : std::uint8_t { input, output, number, tile };
   struct SlotInfo {
     Place place;
@@ -126,6 +142,7 @@ class FusedKernel {
     std::array<std::int64_t, 4> steps{};  ///< element strides of the inputs
     std::array<Address, 4> from{};
     Address to{};
+    Slot number = none;  ///< the number in the attributes of its node, if `kernel` uses one
   };
   /// An input of an instruction.
   struct Reader {
@@ -185,6 +202,7 @@ class FusedKernel {
                  const Instruction& before);
   std::int64_t step_of(const Instruction& instruction, std::size_t input) const;
   Slot operand(const Instruction& instruction, std::size_t input);
+  void find_numbers();
   void place_tiles();
   Address address(Slot slot) const;
   void resolve();

@@ -118,4 +118,14 @@ FusedKernel::Slot FusedKernel::operand(const Instruction& instruction, std::size
   return slot;
 }
 
+/// Gives slots to the numbers that single steps read from their attributes. Machine code reads them
+/// there.
+void FusedKernel::find_numbers() {
+  for (Instruction& instruction : instructions_) {
+    const bool has_number = instruction.joined == nullptr && instruction.kernel.number != nullptr &&
+                            instruction.input_count == 1 && !is_half(instruction.dtype);
+    if (has_number) instruction.number = operand(instruction, 1);
+  }
+}
+
 }  // namespace palimpsest

@@ -231,16 +231,31 @@ void FusedKernel::make_numbers(const Tape& tape, std::span<Number> numbers) cons
 
 void FusedKernel::run(const Tape& tape, std::span<const Operand> inputs,
                       std::span<const Operand> outputs, std::span<const Number> numbers,
-                      std::span<std::byte> workspace, int threads) const {
+                      std::span<std::byte> workspace, int threads,
+                      const Compiled* compiled) const {
   std::byte* totals = workspace.data();
   const auto shares = workspace.subspan(static_cast<std::size_t>(this->totals()));
+  Room<std::byte*, 24> address_room;
+  std::span<std::byte*> addresses;
+  if (compiled != nullptr) {
+    addresses = address_room.take(inputs.size() + outputs.size());
+    auto end = std::ranges::transform(inputs, addresses.begin(), &Operand::data).out;
+    std::ranges::transform(outputs, end, &Operand::data);
+  }
+  const auto walk = [&](std::int64_t begin, std::int64_t end, std::byte* scratch) {
+    if (compiled == nullptr) {
+      Run(*this, tape, inputs, outputs, numbers, totals, scratch).walk(begin, end);
+    } else {
+      compiled->code(addresses.data(), addresses.data() + inputs.size(), numbers.data(),
+                     compiled->table, totals, begin, end);
+    }
+  };
   if (cut_.count <= cut_.grain) {
-    Run(*this, tape, inputs, outputs, numbers, totals, shares.data()).walk(0, elements_);
+    walk(0, elements_, shares.data());
   } else {
     Shares(cut_.count, cut_.grain, share(), threads)
         .run(shares, [&](std::int64_t begin, std::int64_t end, std::byte* scratch) {
-          Run(*this, tape, inputs, outputs, numbers, totals, scratch)
-              .walk(cut_.begin(begin), cut_.begin(end));
+          walk(cut_.begin(begin), cut_.begin(end), scratch);
         });
   }
   if (cut_.segments == 1) return;

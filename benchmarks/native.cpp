@@ -1,0 +1,201 @@
+// Native code against loops and adjoints written by hand, compiled at -O3 for the baseline
+// processor, and against the interpreter. Times that are compared were taken in turns, and figures
+// are medians over the rounds.
+#include <benchmark/benchmark.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "benchmarks/claims.h"
+#include "benchmarks/loops/ring.h"
+#include "benchmarks/turns.h"
+#include "palimpsest.h"
+
+using namespace palimpsest;
+using namespace palimpsest::benchmarks;
+using benchmark::State;
+
+namespace {
+
+RunOptions options_with(NativeCode native, Bytes budget = unlimited) {
+  return {.memory_budget = budget, .threads = 1, .native = native};
+}
+
+/// Forward steps of the ring; measures the time per step.
+void forward_step(State& state) {
+  constexpr std::int64_t steps = 50'000;
+  double results[2] = {};
+  double by_hand_result = 0;
+  const auto run = [&](NativeCode native) {
+    const Ring ring(steps);
+    Var loss = ring.loss;
+    evaluate({&loss, 1}, options_with(native));
+    results[native == NativeCode::off] = loss.item();
+  };
+  Turns turns;
+  turns.add_once("native", [&] { run(NativeCode::at_once); });
+  turns.add_once("interpreted", [&] { run(NativeCode::off); });
+  turns.add_once("by_hand", [&] { by_hand_result = by_hand::run(steps); });
+  for (auto _ : state) {
+    turns.take(6);
+    state.SetIterationTime(turns.seconds("native") / steps);
+  }
+  state.counters["by_hand"] = turns.seconds("by_hand") / steps;
+  state.counters["interpreted"] = turns.seconds("interpreted") / steps;
+  state.counters["ratio"] = turns.ratio("native", "by_hand");
+  state.counters["agree"] = std::abs(results[0] - by_hand_result) < 1e-9 * by_hand_result;
+  state.counters["same_bits"] = same_number(results[0], results[1]);
+}
+
+/// A gradient within 1 MiB, against the adjoint by hand with the same number of states.
+void gradient(State& state) {
+  constexpr std::uint32_t steps = 20'000;
+  std::uint32_t states = 0;
+  double results[2] = {};
+  double by_hand_result = 0;
+  const auto run = [&](NativeCode native) {
+    const Ring ring(steps);
+    const Gradients gradients = backward(ring.loss, options_with(native, 1_MiB));
+    results[native == NativeCode::off] = gradients[ring.c].item();
+    states = gradients.report().loops.at(0).states;
+  };
+  run(NativeCode::off);
+  Turns turns;
+  turns.add_once("native", [&] { run(NativeCode::at_once); });
+  turns.add_once("interpreted", [&] { run(NativeCode::off); });
+  turns.add_once("by_hand", [&] { by_hand_result = by_hand::gradient(steps, states).c; });
+  for (auto _ : state) {
+    turns.take(8);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  state.counters["by_hand"] = turns.seconds("by_hand");
+  state.counters["interpreted"] = turns.seconds("interpreted");
+  state.counters["ratio"] = turns.ratio("native", "by_hand");
+  state.counters["agree"] =
+      std::abs(results[0] - by_hand_result) < 1e-7 * std::abs(by_hand_result);
+  state.counters["same_bits"] = same_number(results[0], results[1]);
+}
+
+/// Six operations on 10⁷ numbers: values, and gradients.
+void chain(State& state) {
+  constexpr std::int64_t n = 10'000'000;
+  const bool differentiates = state.range(0) != 0;
+  Tensor start = Tensor::zeros({n}, DType::f32);
+  for (std::int64_t i = 0; i < n; ++i) {
+    start.data<float>()[static_cast<std::size_t>(i)] = std::sin(0.01F * static_cast<float>(i));
+  }
+  const auto make = [&](NativeCode native) {
+    return Program::gradients(
+        [&](Tape& tape) {
+          const Var x = differentiates ? tape.parameter(start) : tape.constant(start);
+          const Var factor = tape.parameter(Tensor::scalar(1.5, DType::f32));
+          const Var y = (x * 2.0 + 1.0) * x - relu(x * factor);
+          return sum(y * y);
+        },
+        options_with(native));
+  };
+  Runner native(make(NativeCode::at_once));
+  Runner interpreted(make(NativeCode::off));
+  Turns turns;
+  turns.add_once("native", [&] { native.run(); });
+  turns.add_once("interpreted", [&] { interpreted.run(); });
+  for (auto _ : state) {
+    turns.take(6);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  state.counters["ratio"] = turns.ratio("native", "interpreted");
+}
+
+/// 100 cells and 2,000 steps, recorded one by one and replayed.
+void small_pde(State& state) {
+  const auto make = [&](NativeCode native) {
+    return Program::gradients(
+        [&](Tape& tape) {
+          Tensor start = Tensor::zeros({100}, DType::f64);
+          for (std::size_t i = 0; i < 100; ++i) {
+            start.data<double>()[i] = std::sin(0.1 * static_cast<double>(i));
+          }
+          const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+          Var u = tape.parameter(start);
+          for (int step = 0; step < 2'000; ++step) {
+            const Var left = roll(u, 1, 0);
+            u = u - c * (u - left) + 0.1 * (roll(u, -1, 0) - 2.0 * u + left);
+          }
+          return sum(u * u);
+        },
+        options_with(native));
+  };
+  Runner native(make(NativeCode::at_once));
+  Runner interpreted(make(NativeCode::off));
+  Turns turns;
+  turns.add_once("native", [&] { native.run(); });
+  turns.add_once("interpreted", [&] { interpreted.run(); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  state.counters["ratio"] = turns.ratio("native", "interpreted");
+}
+
+/// From the first run until its native code serves, with an empty cache on disk.
+void first_run(State& state) {
+  std::string folder = std::filesystem::temp_directory_path().string() + "/native-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return state.SkipWithError("no temporary folder");
+  ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  std::vector<double> seconds;
+  for (const std::int64_t cells : {901, 902, 903, 904, 905}) {
+    const double begin = now();
+    Tape tape;
+    const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+    const Var start = tape.parameter(Tensor::zeros({cells}, DType::f64));
+    const Var end = scan(start, 100, [&](const Var& u, const StepNumber&) {
+      return u - c * sin(u - roll(u, 1, 0));
+    });
+    backward(sum(end * end), options_with(NativeCode::at_once));
+    seconds.push_back(now() - begin);
+  }
+  std::filesystem::remove_all(folder);
+  for (auto _ : state) state.SetIterationTime(median(seconds));
+}
+
+void claim(const Results& results, Claims& claims) {
+  for (const char* row : {"forward_step", "gradient"}) {
+    claims.at_least(std::string(row) + ": what both compute agrees", 1,
+                    results.counter(row, "agree"), "");
+    claims.at_least(std::string(row) + ": the interpreter has the same bits", 1,
+                    results.counter(row, "same_bits"), "");
+  }
+  claims.at_most("a step forward of 1,000 cells", 0.8, results.counter("forward_step", "ratio"),
+                 "of the time of a loop by hand at -O3 for the baseline processor");
+  claims.at_most("the gradient of 20,000 steps of 1,000 cells within 1 MiB", 1.2,
+                 results.counter("gradient", "ratio"),
+                 "of the time of an adjoint by hand with as many states");
+  claims.at_most("a chain of six operations", 1, results.counter("chain/0", "ratio"),
+                 "of the interpreter's time");
+  claims.at_most("a chain of six operations and its gradients", 1,
+                 results.counter("chain/1", "ratio"), "of the interpreter's time");
+  claims.at_most("a small PDE, replayed", 1, results.counter("small_pde", "ratio"),
+                 "of the interpreter's time");
+  claims.at_most("from the first run until native code serves", 1, results.seconds("first_run"),
+                 "seconds");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto add = [](const char* name, void (*row)(State&)) {
+    return benchmark::RegisterBenchmark(name, row)
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->UseManualTime();
+  };
+  add("forward_step", forward_step)->Unit(benchmark::kMicrosecond);
+  add("gradient", gradient);
+  add("chain", chain)->Arg(0)->Arg(1);
+  add("small_pde", small_pde);
+  add("first_run", first_run);
+  return run_suite(argc, argv, claim);
+}

@@ -1,0 +1,164 @@
+#include "strategy/compile/native/code_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "checkpoint/stores/hash.h"
+#include "strategy/compile/native/compiler.h"
+
+namespace palimpsest {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view mark = "palimpsest code ";
+
+/// True if nobody but this user, or root, can change what `path` names.
+bool is_private(const std::string& path, bool folder) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return false;
+  if (folder ? !S_ISDIR(facts.st_mode) : !S_ISREG(facts.st_mode)) return false;
+  return facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/// The folder for later processes; empty if it cannot be made.
+std::string kept_folder() {
+  std::string base = trusted_variable("XDG_CACHE_HOME");
+  if (base.empty() || base.front() != '/') {
+    const std::string home = trusted_variable("HOME");
+    if (home.empty() || home.front() != '/') return {};
+    base = home + "/.cache";
+  }
+  std::error_code error;
+  fs::create_directories(base, error);
+  const std::string folder = base + "/palimpsest";
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return {};
+  const bool can_use = is_private(folder, true) && ::access(folder.c_str(), W_OK | X_OK) == 0;
+  return can_use ? folder : std::string();
+}
+
+/// A folder that only this process uses, until its end. It is made when it is first needed.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() = default;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string path() {
+    const std::lock_guard lock(mutex_);
+    if (!path_.empty()) return path_;
+    std::error_code error;
+    const fs::path base = fs::temp_directory_path(error);
+    if (error) return {};
+    std::string pattern = base.string() + "/palimpsest-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+    return path_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string path_;
+};
+
+TemporaryFolder& temporary_folder() {
+  static TemporaryFolder folder;
+  return folder;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+/// What follows a library in its file. A loader ignores it.
+std::string trailer_of(std::string_view library) {
+  const Hash128 hash = hash_bytes_128(std::as_bytes(std::span(library)));
+  std::string text(mark);
+  text.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  return text;
+}
+
+}  // namespace
+
+CodeCache::CodeCache() : folder_(kept_folder()), is_kept_(!folder_.empty()) {
+  if (!is_kept_) folder_ = temporary_folder().path();
+}
+
+void CodeCache::prepare() { temporary_folder(); }
+
+bool CodeCache::has(const std::string& key) const {
+  const std::string path = path_of(key);
+  if (!is_private(path, false)) return false;
+  const std::string content = content_of(path);
+  const std::size_t size = mark.size() + sizeof(Hash128);
+  const bool is_whole =
+      content.size() > size &&
+      content.ends_with(trailer_of(std::string_view(content).substr(0, content.size() - size)));
+  if (is_whole) {
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // it was used now
+  } else {
+    ::unlink(path.c_str());
+  }
+  return is_whole;
+}
+
+bool CodeCache::add(const std::string& key, const std::string& built) const {
+  const std::string trailer = trailer_of(content_of(built));
+  {
+    std::ofstream file(built, std::ios::binary | std::ios::app);
+    file << trailer;
+    if (!file.flush()) return false;
+  }
+  if (::chmod(built.c_str(), 0700) != 0) return false;
+  if (std::rename(built.c_str(), path_of(key).c_str()) != 0) return false;
+  trim();
+  return true;
+}
+
+void CodeCache::trim() const {
+  struct Entry {
+    fs::file_time_type used;
+    std::int64_t bytes;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::int64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator file(folder_, error), end; !error && file != end;
+       file.increment(error)) {
+    std::error_code unreadable;
+    if (file->path().extension() != ".so") continue;
+    const auto size = static_cast<std::int64_t>(file->file_size(unreadable));
+    const auto used = file->last_write_time(unreadable);
+    if (unreadable) continue;
+    bytes += size;
+    entries.push_back({used, size, file->path()});
+  }
+  std::ranges::sort(entries, {}, &Entry::used);
+  for (const Entry& entry : entries) {
+    if (bytes <= most_bytes) return;
+    std::error_code unused;
+    fs::remove(entry.path, unused);
+    bytes -= entry.bytes;
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,151 @@
+#include "strategy/compile/native/compiler.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "autodiff/kernels/kernels.h"
+
+extern char** environ;
+
+namespace palimpsest {
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> found;
+  for (std::string word; stream >> word;) found.push_back(word);
+  return found;
+}
+
+/// The path of a program; empty if there is none.
+std::string path_of(const std::string& program) {
+  const auto runs = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (program.find('/') != std::string::npos) return runs(program) ? program : std::string();
+  std::istringstream folders(trusted_variable("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty() || folder.front() != '/') continue;  // not from the current folder
+    if (runs(folder + "/" + program)) return folder + "/" + program;
+  }
+  return {};
+}
+
+/// Size and time of change of a program, which change when it is updated.
+std::string version_of(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return path;
+  return path + " " + std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtim.tv_sec);
+}
+
+/// The instruction set of the kernels' level.
+std::vector<std::string> level_options() {
+  const std::string level = kernels().level;
+  if (level == "v3") return {"-march=x86-64-v3"};
+  if (level.starts_with("v4")) return {"-march=x86-64-v4", "-mprefer-vector-width=512"};
+  return {};
+}
+
+/// Runs a program and waits for it. Returns its exit status, or −1.
+int run(const std::vector<std::string>& command, const std::string& log,
+        const CompilePriority& priority) {
+  std::vector<char*> arguments;
+  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::posix_spawn_file_actions_adddup2(&files, 1, 2);
+  short flags = POSIX_SPAWN_SETPGROUP;  // so that all its processes can be ended
+  if (priority.idle) {
+    sched_param parameters{};
+    ::posix_spawnattr_setschedpolicy(&attributes, SCHED_IDLE);
+    ::posix_spawnattr_setschedparam(&attributes, &parameters);
+    flags |= POSIX_SPAWN_SETSCHEDULER;
+  }
+  ::posix_spawnattr_setflags(&attributes, flags);
+  pid_t child = -1;
+  const int failed =
+      ::posix_spawn(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed != 0) return -1;
+  const std::stop_callback end(priority.stop, [&] { ::kill(-child, SIGKILL); });
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+std::string trusted_variable(const char* name) {
+  const char* const value = ::secure_getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+Compiler find_compiler() {
+  Compiler found;
+  const std::string named = trusted_variable("CC");
+  std::vector<std::string> candidates{"cc", "gcc", "clang"};
+  if (!named.empty()) candidates = {named};
+  for (const std::string& candidate : candidates) {
+    std::vector<std::string> command = words(candidate);
+    if (command.empty()) continue;
+    command[0] = path_of(command[0]);
+    if (command[0].empty()) continue;
+    found.command = std::move(command);
+    break;
+  }
+  if (found.command.empty()) {
+    found.problem = named.empty()
+                        ? "there is no C compiler; install gcc or clang, or name one in CC"
+                        : "there is no program " + named + ", which CC names";
+    return found;
+  }
+  found.identity = version_of(found.command[0]);
+  // The kernels' rounding: no contraction, no reassociation. Integers wrap. Arrays of one arena
+  // have different types at different times.
+  for (const char* option :
+       {"-std=gnu11", "-O3", "-w", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off",
+        "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-fexceptions",
+        "-fno-semantic-interposition"}) {
+    found.command.emplace_back(option);
+  }
+  for (const std::string& option : level_options()) found.command.push_back(option);
+  for (const std::string& word : found.command) found.identity += " " + word;
+  return found;
+}
+
+std::string compile_library(const Compiler& compiler, const std::string& source_path,
+                            const std::string& library_path, const CompilePriority& priority) {
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(), {"-o", library_path, source_path});
+  const std::string log = library_path + ".log";
+  const int status = run(command, log, priority);
+  const std::string message = status == 0 ? std::string() : first_line(log);
+  ::unlink(log.c_str());
+  if (status == 0) return {};
+  return compiler.command[0] + " failed" + (message.empty() ? "" : ": " + message);
+}
+
+}  // namespace palimpsest

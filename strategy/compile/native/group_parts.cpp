@@ -1,0 +1,133 @@
+#include "strategy/compile/native/group_parts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "strategy/compile/native/formulas.h"
+
+namespace palimpsest {
+
+GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
+    : elements(kernel.elements_),
+      result_elements(kernel.cut_.elements),
+      segment(kernel.cut_.segment),
+      segments(kernel.cut_.segments),
+      is_one_call(kernel.is_one_call()) {
+  for (const FusedKernel::SlotInfo& slot : kernel.slots_) {
+    if (is_half(slot.dtype) || is_half(slot.held)) {
+      problem = "16-bit types are interpreted";
+      return;
+    }
+  }
+  if (elements == 0) {
+    problem = "it has no elements";
+    return;
+  }
+  add_values(kernel);
+  add_loads(kernel);
+  add_operations(kernel, tape);
+  add_folds(kernel, tape);
+  add_periods(kernel, tape);
+}
+
+void GroupParts::add_values(const FusedKernel& kernel) {
+  using Place = FusedKernel::Place;
+  using Kind = Value::Kind;
+  for (const FusedKernel::SlotInfo& slot : kernel.slots_) {
+    Value value{Kind::made, slot.index, slot.offset, slot.dtype};
+    if (slot.place == Place::number) value.kind = Kind::number;
+    if (slot.place == Place::output) value.kind = Kind::output;
+    if (slot.place == Place::input) value.kind = slot.step == 0 ? Kind::repeated : Kind::input;
+    values.push_back(value);
+  }
+  for (const FusedKernel::Spread& spread : kernel.spread_) {
+    values[spread.tile] = {Kind::spread, spread.one, 0, values[spread.tile].dtype};
+  }
+}
+
+void GroupParts::add_loads(const FusedKernel& kernel) {
+  for (const FusedKernel::Load& load : kernel.loads_) {
+    values[load.slot].kind = Value::Kind::load;
+    values[load.slot].index = static_cast<std::uint32_t>(loads.size());
+    Load& made = loads.emplace_back(Load{load.dtype, {}});
+    for (const FusedKernel::Part& part : load.parts) {
+      const bool is_read = part.made == none && part.input != none;
+      const auto same = std::ranges::find_if(part_list, [&](const Part& known) {
+        return is_read && known.input == part.input;
+      });
+      const auto index = static_cast<std::uint32_t>(same - part_list.begin());
+      if (same == part_list.end()) {
+        part_list.push_back({is_read ? part.input : none, part.made, part.number});
+      }
+      made.parts.push_back({part.begin, part.end, index, is_read ? &part.from : nullptr});
+    }
+  }
+}
+
+/// The name of a value in formulas.
+std::string GroupParts::operand(std::uint32_t slot) const {
+  const Value& value = values[slot];
+  return name(value.kind == Value::Kind::spread ? value.index : slot);
+}
+
+void GroupParts::add_operations(const FusedKernel& kernel, const Tape& tape) {
+  for (const FusedKernel::Instruction& step : kernel.instructions_) {
+    Operation made{{}, step.kernel.run, step.node, step.output, {}, {}};
+    made.inputs.assign(step.inputs.begin(), step.inputs.begin() + step.input_count);
+    made.steps.assign(step.steps.begin(), step.steps.begin() + step.input_count);
+    std::vector<std::string> names;
+    std::vector<DType> dtypes;
+    for (const std::uint32_t input : made.inputs) {
+      names.push_back(operand(input));
+      dtypes.push_back(values[input].dtype);
+    }
+    const bool has_number = step.number != none;
+    const bool is_floating_result = is_floating(step.dtype);
+    if (step.joined != nullptr) {
+      made.formula = arithmetic_formula(std::span(step.arithmetic).first(names.size() - 1), names);
+    } else if (is_floating_result && step.kernel.arithmetic != ArithmeticStep::none) {
+      if (has_number) names.push_back(operand(step.number));
+      made.formula = arithmetic_formula({&step.kernel.arithmetic, 1}, names);
+    } else if (!tape.operation(step.node).of_user) {
+      const std::string number = has_number ? operand(step.number) : std::string();
+      made.formula = formula_of({tape.operation(step.node).name, step.dtype, dtypes, names, number})
+                         .value_or(std::string());
+    }
+    if (!made.formula.empty() && has_number) made.inputs.push_back(step.number);
+    operations.push_back(std::move(made));
+  }
+}
+
+void GroupParts::add_folds(const FusedKernel& kernel, const Tape& tape) {
+  for (const FusedKernel::Fold& fold : kernel.folds_) {
+    const std::string_view name = tape.operation(fold.node).name;
+    const DType dtype = values[fold.input].dtype;
+    const bool is_number = is_floating(dtype) || dtype == DType::i64 || dtype == DType::i32;
+    folds.push_back({fold.kernel, fold.node, fold.input, fold.output,
+                     is_number && (name == "sum" || name == "mean"), is_number && name == "sum"});
+  }
+}
+
+void GroupParts::add_periods(const FusedKernel& kernel, const Tape& tape) {
+  std::set<std::int64_t> found;
+  const auto add = [&](const Shape& shape) {
+    std::int64_t product = 1;
+    for (int axis = shape.rank() - 1; axis > 0; --axis) {
+      product *= shape[axis];
+      if (product > 1) found.insert(product);
+    }
+  };
+  for (const FusedKernel::Instruction& step : kernel.instructions_) {
+    const Shape& shape = tape.shape(tape.first_output(step.node));
+    if (shape.elements() == elements) add(shape);
+  }
+  for (const FusedKernel::Load& load : kernel.loads_) {
+    for (const FusedKernel::Part& part : load.parts) add(part.from.box().sizes);
+  }
+  for (const std::int64_t period : found) {
+    const bool fits = periods.empty() || period % periods.back() == 0;
+    if (fits && elements % period == 0) periods.push_back(period);
+  }
+}
+
+}  // namespace palimpsest

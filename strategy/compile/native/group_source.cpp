@@ -1,0 +1,332 @@
+#include "strategy/compile/native/group_source.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "strategy/compile/native/formulas.h"
+#include "strategy/compile/native/stage_source.h"
+
+namespace palimpsest {
+namespace {
+
+static_assert(sizeof(PointwiseCall) == 9 * sizeof(std::int64_t), "as in native_prelude.cpp");
+
+constexpr std::int64_t largest_strip = 1024;
+constexpr std::int64_t strip_bytes = 24 << 10;  // of all buffers together, well inside the cache
+constexpr std::size_t most_buffers = 48;        // they lie on the stack
+
+/// Writes the code of a group: stages, and calls of kernels between them, strip by strip.
+class Writer {
+ public:
+  explicit Writer(const GroupParts& parts) : parts_(parts) { divide(); }
+
+  GroupSource write() {
+    GroupSource made;
+    const auto buffers = std::ranges::count(buffered_, true);
+    if (static_cast<std::size_t>(buffers) > most_buffers) {
+      made.problem = "it has too many intermediate arrays";
+      return made;
+    }
+    choose_strip();
+    std::string body;
+    write_scalars(body);
+    write_buffers(body);
+    if (!write_strips(body)) {
+      made.problem = "it reads too many separate ranges";
+      return made;
+    }
+    made.text = functions_ +
+                "void @(const char* const* in, char* const* out, const char* numbers, "
+                "const void* const* table, char* totals, i64 begin, i64 end_of_all) {\n" +
+                body + "}\n";
+    made.table = std::move(table_);
+    return made;
+  }
+
+ private:
+  using Kind = GroupParts::Value::Kind;
+  using Operation = GroupParts::Operation;
+
+  /// A stage, or the call of a kernel.
+  struct Item {
+    std::optional<Stage> stage;
+    std::uint32_t call = none;
+  };
+
+  void divide() {
+    buffered_.resize(parts_.values.size());
+    std::vector<std::size_t> made_in(parts_.values.size());
+    std::vector<std::uint32_t> copied;
+    const auto is_array = [&](std::uint32_t slot) {
+      const Kind kind = parts_.values[slot].kind;
+      return kind == Kind::made || kind == Kind::load || kind == Kind::spread;
+    };
+    const auto keep = [&](std::uint32_t slot) {
+      if (!is_array(slot)) return;
+      if (parts_.values[slot].kind == Kind::load && !buffered_[slot]) copied.push_back(slot);
+      buffered_[slot] = true;
+    };
+    for (std::uint32_t index = 0; index < parts_.operations.size(); ++index) {
+      const Operation& operation = parts_.operations[index];
+      if (operation.formula.empty()) {
+        items_.push_back({{}, index});
+        std::ranges::for_each(operation.inputs, keep);
+        keep(operation.output);
+      } else {
+        if (items_.empty() || !items_.back().stage) items_.push_back({Stage{}});
+        items_.back().stage->operations.push_back(index);
+        for (const std::uint32_t input : operation.inputs) {
+          const bool is_made = parts_.values[input].kind == Kind::made;
+          if (is_made && made_in[input] + 1 < items_.size()) keep(input);
+        }
+      }
+      made_in[operation.output] = items_.size() - 1;
+    }
+    for (const GroupParts::Fold& fold : parts_.folds) keep(fold.input);
+    if (copied.empty()) return;
+    if (!items_.front().stage) items_.insert(items_.begin(), {Stage{}});
+    items_.front().stage->copied = std::move(copied);
+  }
+
+  bool has_strips() const {
+    const auto is_call = [](const Item& item) { return !item.stage; };
+    return !parts_.folds.empty() || std::ranges::any_of(items_, is_call) ||
+           std::ranges::find(buffered_, true) != buffered_.end();
+  }
+
+  void choose_strip() {
+    std::int64_t bytes = 0;
+    for (std::size_t slot = 0; slot < buffered_.size(); ++slot) {
+      if (buffered_[slot]) bytes += size_of(parts_.values[slot].dtype);
+    }
+    strip_ = largest_strip;
+    while (strip_ > FoldKernel::piece && strip_ * bytes > strip_bytes) strip_ /= 2;
+    if (parts_.is_one_call && parts_.elements <= largest_strip) strip_ = parts_.elements;
+    if (!parts_.folds.empty() && parts_.result_elements <= strip_) {
+      strip_ = strip_ / parts_.result_elements * parts_.result_elements;
+    }
+    is_whole_ = parts_.is_one_call && (!has_strips() || parts_.elements <= strip_);
+  }
+
+  std::string type_of(std::uint32_t slot) const {
+    return std::string(c_type(parts_.values[slot].dtype));
+  }
+
+  void write_scalars(std::string& to) const {
+    for (std::uint32_t slot = 0; slot < parts_.values.size(); ++slot) {
+      const GroupParts::Value& value = parts_.values[slot];
+      const bool is_number = value.kind == Kind::number;
+      if (!is_number && value.kind != Kind::repeated) continue;
+      to += "  const " + type_of(slot) + " " + GroupParts::name(slot) + " = *" +
+            scalar_address(slot) + ";\n";
+    }
+  }
+
+  std::string scalar_address(std::uint32_t slot) const {
+    const GroupParts::Value& value = parts_.values[slot];
+    if (value.kind == Kind::number) {
+      return "(const " + type_of(slot) + "*)(numbers + " + text_of(value.index * 8) + ")";
+    }
+    return "((const " + type_of(slot) + "*)in[" + text_of(value.index) + "] + " +
+           text_of(value.offset) + ")";
+  }
+
+  void write_buffers(std::string& to) const {
+    for (std::uint32_t slot = 0; slot < buffered_.size(); ++slot) {
+      if (!buffered_[slot]) continue;
+      const std::string name = "t" + GroupParts::name(slot);
+      to += "  _Alignas(64) " + type_of(slot) + " " + name + "[" + text_of(strip_) + "];\n";
+      const GroupParts::Value& value = parts_.values[slot];
+      if (value.kind != Kind::spread) continue;
+      to += "  for (i64 i = 0; i < " + text_of(strip_) + "; ++i) " + name +
+            "[i] = " + GroupParts::name(value.index) + ";\n";
+    }
+  }
+
+  bool write_strips(std::string& to) {
+    const std::string indent = "  ";
+    if (!has_strips()) {
+      if (!is_whole_) to += "  const i64 first = begin, end = end_of_all;\n";
+      return write_items(to);
+    }
+    for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_state(i, to);
+    if (is_whole_) {
+      to += "  const i64 first = 0, end = " + text_of(parts_.elements) + ";\n";
+    } else {
+      to += "  for (i64 first = begin, end; first < end_of_all; first = end) {\n";
+      to += "  end = smallest(first + " + text_of(strip_) + ", end_of_all);\n";
+      if (is_long_row()) {
+        const std::string result = text_of(parts_.result_elements);
+        const std::string segment = text_of(parts_.segment);
+        to += "  const i64 result = first / " + result + ", inside = first % " + result + ";\n";
+        to += "  const i64 begin_of_part = result * " + result + " + inside / " + segment + " * " +
+              segment + ";\n";
+        to += "  const i64 end_of_part = smallest(begin_of_part + " + segment + ", (result + 1) * " +
+              result + ");\n";
+        to += "  const i64 part = result * " + text_of(parts_.segments) + " + inside / " + segment +
+              ";\n";
+        to += "  end = smallest(end, end_of_part);\n";
+      }
+    }
+    if (!write_items(to)) return false;
+    for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_fold(i, to);
+    if (!is_whole_) to += "  }\n";
+    return true;
+  }
+
+  bool write_items(std::string& to) {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (!items_[i].stage) {
+        write_call(parts_.operations[items_[i].call], to);
+        continue;
+      }
+      StageSource stage(parts_, *items_[i].stage, i, buffered_);
+      if (!stage.write_calls(is_whole_, to)) return false;
+      functions_ += stage.functions();
+    }
+    return true;
+  }
+
+  /// The address of an operand of a kernel in the current strip.
+  std::string address(std::uint32_t slot) const {
+    const GroupParts::Value& value = parts_.values[slot];
+    const std::string first = is_whole_ ? "" : " + first";
+    switch (value.kind) {
+      case Kind::number:
+      case Kind::repeated:
+        return scalar_address(slot);
+      case Kind::input:
+        return "(const " + type_of(slot) + "*)in[" + text_of(value.index) + "] + " +
+               text_of(value.offset) + first;
+      case Kind::output:
+        return "(" + type_of(slot) + "*)out[" + text_of(value.index) + "]" + first;
+      default:
+        return "t" + GroupParts::name(slot);
+    }
+  }
+
+  std::size_t add_address(const void* address) {
+    table_.push_back({address, none});
+    return table_.size() - 1;
+  }
+  std::size_t add_attributes(NodeId node) {
+    table_.push_back({nullptr, node});
+    return table_.size() - 1;
+  }
+
+  void write_call(const Operation& operation, std::string& to) {
+    const std::size_t kernel = add_address(reinterpret_cast<const void*>(operation.kernel));
+    const std::size_t attributes = add_attributes(operation.node);
+    std::string inputs;
+    std::string steps;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool is_there = i < operation.inputs.size();
+      inputs += (i > 0 ? ", " : "") + (is_there ? address(operation.inputs[i]) : "0");
+      steps += (i > 0 ? ", " : "") + (is_there ? text_of(operation.steps[i]) : "0");
+    }
+    to += "  {\n    const pointwise_call call = {table[" + std::to_string(attributes) + "], {" +
+          inputs + "}, {" + steps + "}, " + address(operation.output) + ", end - first};\n";
+    to += "    ((pointwise_kernel)table[" + std::to_string(kernel) + "])(&call);\n  }\n";
+  }
+
+  /// True if a result has more elements than a strip.
+  bool is_long_row() const {
+    return !parts_.folds.empty() && parts_.result_elements > strip_;
+  }
+
+  static std::string state(std::size_t fold) { return "f" + std::to_string(fold); }
+
+  void write_state(std::size_t index, std::string& to) const {
+    const GroupParts::Fold& fold = parts_.folds[index];
+    if (fold.is_sum) {
+      to += "  fold_" + type_of(fold.input) + " " + state(index) + ";\n";
+    } else {
+      to += "  _Alignas(64) char " + state(index) + "[" + text_of(FoldKernel::state_bytes) + "];\n";
+    }
+  }
+
+  /// Statements that begin a segment, add elements to it, and store its total at `total`.
+  struct FoldText {
+    std::string begin;
+    std::string add;
+    std::string end;
+  };
+  FoldText fold_text(std::size_t index, const std::string& x, const std::string& segment,
+                     const std::string& count) {
+    const GroupParts::Fold& fold = parts_.folds[index];
+    const std::string type = type_of(fold.input);
+    const std::string of = "(&" + state(index);
+    if (fold.is_sum) {
+      const std::string total = type == "float" ? "double" : type;
+      return {"begin_" + type + of + ", " + segment + ");\n",
+              "add_" + type + of + ", " + x + ", " + count + ");\n",
+              "join_" + type + of + "); *(" + total + "*)total = " + state(index) + ".total;\n"};
+    }
+    const auto entry = [&](auto* function) {
+      const std::size_t at = add_address(reinterpret_cast<const void*>(function));
+      return "table[" + std::to_string(at) + "])(";
+    };
+    return {"((fold_begin)" + entry(fold.kernel.begin) + state(index) + ", " + segment + ");\n",
+            "((fold_add)" + entry(fold.kernel.add) + state(index) + ", (const char*)(" + x + "), " +
+                count + ");\n",
+            "((fold_end)" + entry(fold.kernel.end) + state(index) + ", total);\n"};
+  }
+
+  /// Statements that make result `result` of its only total.
+  std::string finish_text(const GroupParts::Fold& fold, const std::string& result) {
+    const std::string type = type_of(fold.input);
+    const std::string to = "(" + type + "*)out[" + text_of(fold.output) + "] + " + result;
+    if (fold.returns_total) {
+      const std::string total = type == "float" ? "double" : type;
+      return "*(" + to + ") = (" + type + ")*(" + total + "*)total;\n";
+    }
+    const std::size_t finish = add_address(reinterpret_cast<const void*>(fold.kernel.finish));
+    const std::size_t attributes = add_attributes(fold.node);
+    return "((fold_finish)table[" + std::to_string(finish) + "])(table[" +
+           std::to_string(attributes) + "], total, 1, (char*)(" + to + "));\n";
+  }
+
+  void write_fold(std::size_t index, std::string& to) {
+    const GroupParts::Fold& fold = parts_.folds[index];
+    const std::string x = address(fold.input);
+    const std::string total = "    _Alignas(8) char total[8];\n";
+    if (!is_long_row()) {
+      const std::string row = text_of(parts_.result_elements);
+      const FoldText text = fold_text(index, x + " + row", row, row);
+      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n" + total;
+      to += "    " + text.begin + "    " + text.add + "    " + text.end;
+      to += "    " + finish_text(fold, "(first + row) / " + row) + "  }\n";
+      return;
+    }
+    const FoldText text = fold_text(index, x, "end_of_part - begin_of_part", "end - first");
+    to += "  if (first == begin_of_part) " + text.begin + "  " + text.add;
+    to += "  if (end == end_of_part) {\n";
+    if (parts_.segments == 1) {
+      to += total + "    " + text.end + "    " + finish_text(fold, "result");
+    } else {
+      const std::int64_t count = parts_.elements / parts_.result_elements * parts_.segments;
+      to += "    char* const total = totals + (" +
+            text_of(static_cast<std::int64_t>(index) * count) + " + part) * " +
+            text_of(FoldKernel::total_bytes) + ";\n    " + text.end;
+    }
+    to += "  }\n";
+  }
+
+  const GroupParts& parts_;
+  std::vector<Item> items_;
+  std::vector<bool> buffered_;  // by slot
+  std::int64_t strip_ = 0;      // elements
+  bool is_whole_ = false;       // all elements in one call and one strip
+  std::string functions_;
+  std::vector<GroupSource::Entry> table_;
+};
+
+}  // namespace
+
+GroupSource group_source(const FusedKernel& kernel, const Tape& tape) {
+  const GroupParts parts(kernel, tape);
+  if (!parts.problem.empty()) return {{}, {}, parts.problem};
+  return Writer(parts).write();
+}
+
+}  // namespace palimpsest

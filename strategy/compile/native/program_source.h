@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strategy/compile/instructions.h"
+#include "strategy/compile/native/group_source.h"
+
+namespace palimpsest {
+
+/// A C file for the fused groups of a program.
+struct ProgramSource {
+  /// Names the function of an instruction.
+  struct Group {
+    std::string name;               ///< empty: the group is interpreted
+    std::uint32_t first_entry = 0;  ///< in the table
+  };
+  std::string text;             ///< empty if no group has code
+  std::vector<Group> groups;    ///< by step of the instructions
+  std::vector<GroupSource::Entry> table;
+  bool has_run = false;         ///< the function `run` carries out the whole program
+  bool is_complete = false;     ///< `run` does so without the executor
+  std::uint32_t functions = 0;  ///< different ones
+  std::string problem;          ///< why the first interpreted group has no code
+};
+
+/// With `comments`, the code names the operations and the user's lines. These texts differ between
+/// equal programs.
+ProgramSource program_source(const Instructions& instructions, const Tape& tape, bool comments);
+
+}  // namespace palimpsest

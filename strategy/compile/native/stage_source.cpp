@@ -1,0 +1,280 @@
+#include "strategy/compile/native/stage_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "strategy/compile/native/formulas.h"
+
+namespace palimpsest {
+namespace {
+
+using ValueKind = GroupParts::Value::Kind;
+
+/// `base + r0 * move`, without zeros.
+std::string moved(std::string base, const std::string& variable, std::int64_t move) {
+  if (move == 0) return base;
+  return base + (move < 0 ? " - " : " + ") + variable + " * " + text_of(std::abs(move));
+}
+
+}  // namespace
+
+std::string c_literal(double number, DType dtype) {
+  if (is_floating(dtype)) {
+    const std::string type(c_type(dtype));
+    if (std::isnan(number)) {
+      return "(" + type + ")" + (std::signbit(number) ? "-" : "") + "__builtin_nan(\"\")";
+    }
+    if (std::isinf(number)) {
+      return "(" + type + ")" + (number < 0 ? "-" : "") + "__builtin_inf()";
+    }
+    char text[64];
+    std::snprintf(text, sizeof text, "%a", number);
+    return "(" + type + ")" + text;
+  }
+  return visit(dtype, [&]<class T>(T) {
+    const T value = convert_element<T>(number);
+    if constexpr (std::is_integral_v<T>) {
+      const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+      return "(" + std::string(c_type(dtype)) + ")" + std::to_string(bits) + "ull";
+    } else {
+      return std::string();
+    }
+  });
+}
+
+StageSource::StageSource(const GroupParts& parts, const Stage& stage, std::size_t number,
+                         const std::vector<bool>& buffered)
+    : parts_(parts), stage_(stage), number_(number), buffered_(buffered) {
+  collect();
+}
+
+/// Finds what the stage reads and writes.
+void StageSource::collect() {
+  std::vector<bool> known(parts_.values.size());
+  for (const std::uint32_t slot : stage_.copied) {
+    need(slot, known);
+    need({Parameter::Kind::buffer, slot});
+  }
+  for (const std::uint32_t index : stage_.operations) {
+    const GroupParts::Operation& operation = parts_.operations[index];
+    for (const std::uint32_t input : operation.inputs) need(input, known);
+    known[operation.output] = true;
+    const GroupParts::Value& made = parts_.values[operation.output];
+    if (made.kind == ValueKind::output) need({Parameter::Kind::output, operation.output});
+    if (buffered_[operation.output]) need({Parameter::Kind::buffer, operation.output});
+  }
+}
+
+void StageSource::need(std::uint32_t slot, std::vector<bool>& known) {
+  const GroupParts::Value& value = parts_.values[slot];
+  if (value.kind == ValueKind::spread) return need(value.index, known);
+  if (known[slot]) return;
+  known[slot] = true;
+  switch (value.kind) {
+    case ValueKind::number:
+    case ValueKind::repeated:
+      return need({Parameter::Kind::scalar, slot});
+    case ValueKind::input:
+      return need({Parameter::Kind::input, slot});
+    case ValueKind::output:
+      return need({Parameter::Kind::output, slot});
+    case ValueKind::load:
+      loads_.push_back(slot);
+      return need({Parameter::Kind::load, slot});
+    case ValueKind::made:
+    case ValueKind::spread:
+      return need({Parameter::Kind::buffer, slot});
+  }
+}
+
+void StageSource::need(Parameter parameter) {
+  const bool is_there = std::ranges::any_of(parameters_, [&](const Parameter& other) {
+    return other.kind == parameter.kind && other.slot == parameter.slot;
+  });
+  if (!is_there) parameters_.push_back(parameter);
+}
+
+bool StageSource::write_calls(bool whole, std::string& to) {
+  if (loads_.empty()) {
+    const ElementRange all{parts_.elements};
+    to += "  " + function_for(&all) + "(" + (whole ? text_of(parts_.elements) : "end - first");
+    for (const Parameter& each : parameters_) {
+      to += ", " + argument(each, nullptr, whole ? "0" : "first", "", whole);
+    }
+    to += ");\n";
+    return true;
+  }
+  std::vector<std::vector<LoadedPart>> loads;
+  for (const std::uint32_t slot : loads_) {
+    loads.push_back(parts_.loads[parts_.values[slot].index].parts);
+  }
+  const auto ranges = element_walk(loads, parts_.elements, parts_.periods);
+  if (!ranges) return false;
+  write_ranges(*ranges, "0", 0, whole, to);
+  return true;
+}
+
+void StageSource::write_ranges(std::span<const ElementRange> ranges, const std::string& base,
+                               int depth, bool whole, std::string& to) {
+  std::int64_t before = 0;
+  for (const ElementRange& range : ranges) {
+    const std::string begin = before == 0 ? base : base + " + " + text_of(before);
+    before += range.elements();
+    if (!range.is_repeated()) {
+      write_leaf(range, begin, whole, to);
+      continue;
+    }
+    const std::string variable = "r" + text_of(depth);
+    const std::int64_t length = range.elements() / range.count;
+    const std::string at = moved(begin, variable, length);
+    to += "  for (i64 " + variable + " = ";
+    to += whole ? "0" : "from_row(first, " + begin + ", " + text_of(length) + ")";
+    to += "; " + variable + " < " + text_of(range.count);
+    if (!whole) to += " && " + at + " < end";
+    to += "; ++" + variable + ") {\n";
+    write_ranges(range.body, at, depth + 1, whole, to);
+    to += "  }\n";
+  }
+}
+
+void StageSource::write_leaf(const ElementRange& range, const std::string& base, bool whole,
+                             std::string& to) {
+  const std::string function = function_for(&range);
+  if (whole) {
+    to += "  " + function + "(" + text_of(range.count);
+    for (const Parameter& each : parameters_) to += ", " + argument(each, &range, base, "", whole);
+    to += ");\n";
+    return;
+  }
+  to += "  {\n    const i64 base = " + base + ";\n    const i64 skip = largest(first - base, 0);\n";
+  to += "    const i64 count = smallest(end - base, " + text_of(range.count) + ") - skip;\n";
+  to += "    if (count > 0) " + function + "(count";
+  for (const Parameter& each : parameters_) {
+    to += ", " + argument(each, &range, "base + skip", "skip", whole);
+  }
+  to += ");\n  }\n";
+}
+
+/// The argument for a parameter in a call that begins with element `begin`; `skipped` elements of
+/// the range come before it.
+std::string StageSource::argument(const Parameter& parameter, const ElementRange* range,
+                                  const std::string& begin, const std::string& skipped,
+                                  bool whole) const {
+  const GroupParts::Value& value = parts_.values[parameter.slot];
+  const std::string type(c_type(value.dtype));
+  const std::string name = GroupParts::name(parameter.slot);
+  switch (parameter.kind) {
+    case Parameter::Kind::scalar:
+      return name;
+    case Parameter::Kind::input:
+      return "(const " + type + "*)in[" + text_of(value.index) + "] + " + text_of(value.offset) +
+             " + " + begin;
+    case Parameter::Kind::output:
+      return "(" + type + "*)out[" + text_of(value.index) + "] + " + begin;
+    case Parameter::Kind::buffer:
+      return "t" + name + " + " + begin + (whole ? "" : " - first");
+    case Parameter::Kind::load:
+      return load_argument(parameter.slot, *range, skipped);
+  }
+  return {};
+}
+
+std::string StageSource::load_argument(std::uint32_t slot, const ElementRange& range,
+                                       const std::string& skipped) const {
+  const auto load = static_cast<std::size_t>(std::ranges::find(loads_, slot) - loads_.begin());
+  const ElementRange::Access& access = range.accesses[load];
+  const GroupParts::Part& part = parts_.part_list[access.part];
+  const DType dtype = parts_.values[slot].dtype;
+  const std::string type(c_type(dtype));
+  if (part.number != none) {
+    return "(const " + type + "*)(numbers + " +
+           text_of(parts_.values[part.number].index * 8) + ")";
+  }
+  if (part.input == none) return "&(const " + type + "){" + c_literal(part.literal, dtype) + "}";
+  std::string text = "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
+  const int depth = static_cast<int>(access.moves.size());
+  for (int level = 0; level < depth; ++level) {
+    text = moved(text, "r" + text_of(depth - 1 - level), access.moves[static_cast<std::size_t>(level)]);
+  }
+  return skipped.empty() ? text : moved(text, skipped, access.step);
+}
+
+/// The name of the function whose loads have the steps of `range`.
+std::string StageSource::function_for(const ElementRange* range) {
+  std::vector<std::int64_t> steps;
+  for (std::size_t load = 0; load < loads_.size(); ++load) {
+    steps.push_back(range->accesses[load].step);
+  }
+  const auto known = std::ranges::find(variants_, steps);
+  const std::string name = "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" +
+                           text_of(known - variants_.begin());
+  if (known == variants_.end()) {
+    functions_ += "static inline void " + name + body(steps);
+    variants_.push_back(steps);
+  }
+  return name;
+}
+
+/// Parameters and statements of a function.
+std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
+  std::string header = "(i64 n";
+  std::string before;
+  std::string loop;
+  for (const Parameter& each : parameters_) {
+    const std::string type(c_type(parts_.values[each.slot].dtype));
+    const std::string name = GroupParts::name(each.slot);
+    const std::string read = "const " + type + " " + name + " = ";
+    const bool is_made_here = std::ranges::any_of(stage_.operations, [&](std::uint32_t index) {
+      return parts_.operations[index].output == each.slot;
+    });
+    const bool is_copied = std::ranges::find(stage_.copied, each.slot) != stage_.copied.end();
+    switch (each.kind) {
+      case Parameter::Kind::scalar:
+        header += ", " + type + " " + name;
+        break;
+      case Parameter::Kind::input:
+        header += ", const " + type + "* a" + name;
+        loop += "    " + read + "a" + name + "[i];\n";
+        break;
+      case Parameter::Kind::output:
+        header += ", " + type + "* o" + name;
+        if (!is_made_here) loop += "    " + read + "o" + name + "[i];\n";
+        break;
+      case Parameter::Kind::buffer:
+        header += ", " + type + "* b" + name;
+        if (!is_made_here && !is_copied) loop += "    " + read + "b" + name + "[i];\n";
+        break;
+      case Parameter::Kind::load: {
+        header += ", const " + type + "* l" + name;
+        const auto load = std::ranges::find(loads_, each.slot) - loads_.begin();
+        const std::int64_t step = steps[static_cast<std::size_t>(load)];
+        if (step == 0) {
+          before += "  " + read + "*l" + name + ";\n";
+        } else if (step == 1) {
+          loop += "    " + read + "l" + name + "[i];\n";
+        } else {
+          loop += "    " + read + "l" + name + "[i * " + text_of(step) + "];\n";
+        }
+        break;
+      }
+    }
+  }
+  for (const std::uint32_t slot : stage_.copied) {
+    const std::string name = GroupParts::name(slot);
+    loop += "    b" + name + "[i] = " + name + ";\n";
+  }
+  for (const std::uint32_t index : stage_.operations) {
+    const GroupParts::Operation& operation = parts_.operations[index];
+    const GroupParts::Value& made = parts_.values[operation.output];
+    const std::string name = GroupParts::name(operation.output);
+    loop += "    const " + std::string(c_type(made.dtype)) + " " + name + " = " +
+            operation.formula + ";\n";
+    if (made.kind == ValueKind::output) loop += "    o" + name + "[i] = " + name + ";\n";
+    if (buffered_[operation.output]) loop += "    b" + name + "[i] = " + name + ";\n";
+  }
+  return header + ") {\n" + before + "  INDEPENDENT for (i64 i = 0; i < n; ++i) {\n" + loop +
+         "  }\n}\n";
+}
+
+}  // namespace palimpsest

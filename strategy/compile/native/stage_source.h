@@ -1,0 +1,65 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strategy/compile/native/group_parts.h"
+
+namespace palimpsest {
+
+/// A loop over elements that computes the formulas of some operations of a group. Between stages,
+/// the group calls kernels.
+struct Stage {
+  std::vector<std::uint32_t> operations;
+  std::vector<std::uint32_t> copied;  ///< slots of loads that are copied to buffers
+};
+
+/// Writes the functions of a stage, and the calls of them.
+class StageSource {
+ public:
+  /// `buffered` marks slots that have a buffer of their own.
+  StageSource(const GroupParts& parts, const Stage& stage, std::size_t number,
+              const std::vector<bool>& buffered);
+
+  /// C statements that run the stage on elements [first, end) of the group, or on all elements if
+  /// `whole`. Buffers begin with element `first`. Returns false if that takes too much code.
+  bool write_calls(bool whole, std::string& to);
+  /// The functions that these statements call.
+  const std::string& functions() const { return functions_; }
+
+ private:
+  /// A parameter of the functions.
+  struct Parameter {
+    enum class Kind : std::uint8_t { scalar, input, output, buffer, load } kind;
+    std::uint32_t slot;
+  };
+  void collect();
+  void need(std::uint32_t slot, std::vector<bool>& known);
+  void need(Parameter parameter);
+  void write_ranges(std::span<const ElementRange> ranges, const std::string& base, int depth,
+                    bool whole, std::string& to);
+  void write_leaf(const ElementRange& range, const std::string& base, bool whole, std::string& to);
+  std::string argument(const Parameter& parameter, const ElementRange* range,
+                       const std::string& begin, const std::string& skipped, bool whole) const;
+  std::string load_argument(std::uint32_t slot, const ElementRange& range,
+                            const std::string& skipped) const;
+  std::string function_for(const ElementRange* range);
+  std::string body(const std::vector<std::int64_t>& steps) const;
+
+  const GroupParts& parts_;
+  const Stage& stage_;
+  std::size_t number_;
+  const std::vector<bool>& buffered_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::uint32_t> loads_;                  // slots of loads that are read
+  std::vector<std::vector<std::int64_t>> variants_;  // steps of the loads, by function
+  std::string functions_;
+};
+
+inline std::string text_of(std::int64_t number) { return std::to_string(number); }
+
+/// The C literal of a number in a dtype.
+std::string c_literal(double number, DType dtype);
+
+}  // namespace palimpsest

@@ -1,0 +1,51 @@
+// Native code that another thread makes while the interpreter serves.
+#include <chrono>
+#include <thread>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/compile/native/native_results.h"
+
+namespace palimpsest {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Predicted times become so long that code pays after the first run.
+RunOptions soon() {
+  return {.threads = 1, .native = NativeCode::automatic, .machine = {.flops_per_second = 1e3}};
+}
+
+TEST_CASE("code is swapped in between runs", "[native]") {
+  Tape tape;
+  const Program program = Program::values(
+      [](Tape& own) {
+        const Var x = own.constant(numbers({777}, DType::f64, 1));
+        return std::vector<Var>{x * 1.25 + x * x - exp(x)};
+      },
+      soon());
+  Runner runner(program);
+  runner.run();
+  const Tensor expected = runner.value(program.outputs()[0]).clone();
+  CHECK(runner.report().native.groups == 0);
+  const auto end = steady_clock::now() + std::chrono::minutes(2);
+  while (runner.report().native.groups == 0 && steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    runner.run();
+    REQUIRE(same_bits(runner.value(program.outputs()[0]), expected));
+  }
+  CHECK(runner.report().native.groups == 1);
+  CHECK(runner.report().native.code > 0);
+}
+
+TEST_CASE("a short program is not compiled", "[native]") {
+  Tape tape;
+  const Var x = tape.constant(numbers({50}, DType::f64, 1));
+  Var y = x * 1.5 + x * x;
+  const Report report = evaluate({&y, 1}, {.threads = 1});
+  CHECK(report.native.groups == 0);
+  CHECK(report.native.problem.empty());
+}
+
+}  // namespace
+}  // namespace palimpsest

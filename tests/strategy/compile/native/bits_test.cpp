@@ -1,0 +1,178 @@
+// Native code has the bits of the interpreter.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/compile/native/native_results.h"
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+using Program = std::function<std::vector<Var>(Tape&)>;
+
+struct Result {
+  std::vector<Tensor> values;
+  Report report;
+};
+
+Result run(const Program& program, RunOptions options) {
+  Tape tape;
+  std::vector<Var> outputs = program(tape);
+  Result result;
+  result.report = evaluate(outputs, options);
+  for (const Var& each : outputs) result.values.push_back(each.value().clone());
+  return result;
+}
+
+/// Compares native code with the interpreter, on one thread and two. At least `groups` fused groups
+/// must be native.
+void check_bits(const Program& program, std::uint32_t groups = 1) {
+  for (const int threads : {1, 2}) {
+    const Result expected = run(program, {.threads = threads, .native = NativeCode::off});
+    const Result found = run(program, {.threads = threads, .native = NativeCode::at_once});
+    REQUIRE(found.values.size() == expected.values.size());
+    for (std::size_t i = 0; i < found.values.size(); ++i) {
+      INFO("output " << i << ", " << threads << " threads");
+      CHECK(same_values(found.values[i], expected.values[i]));
+    }
+    INFO(found.report.native.problem);
+    CHECK(found.report.native.groups >= groups);
+    CHECK(expected.report.native.groups == 0);
+  }
+}
+
+TEST_CASE("elementwise groups", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const std::int64_t n : {1, 7, 1'000, 300'000}) {
+      CAPTURE(name_of(dtype), n);
+      check_bits([&](Tape& tape) {
+        const Var a = tape.constant(numbers({n}, dtype));
+        const Var b = tape.constant(numbers({n}, dtype, 1));
+        const Var c = tape.constant(numbers({1}, dtype, 2));
+        const Var x = (a + 2.0) * b - c * a + (3.0 - b) / 1.7;
+        const Var y = relu(x) * square(a) - abs(b) / (x * x + 1.0);
+        const Var z = sqrt(abs(y)) + rsqrt(square(a) + 1.0) + sign(b) + reciprocal(a);
+        return std::vector<Var>{x * 1.5, y - z, where(greater(a, b), z, -z)};
+      });
+    }
+  }
+}
+
+TEST_CASE("functions between formulas call the level's kernels", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const std::int64_t n : {5, 1'000, 5'000, 200'000}) {
+      CAPTURE(name_of(dtype), n);
+      check_bits([&](Tape& tape) {
+        const Var a = tape.constant(numbers({n}, dtype));
+        const Var b = tape.constant(numbers({1}, dtype, 1));
+        const Var x = exp(a * 0.1) - tanh(a + b) * sin(a * 2.0 + 1.0);
+        return std::vector<Var>{pow(abs(x) + 1.0, 1.5) + maximum(x, b), clamp(x, -1, 1) * 2.0};
+      });
+    }
+  }
+}
+
+TEST_CASE("integers and casts", "[native]") {
+  for (const DType dtype : {DType::i64, DType::i32}) {
+    CAPTURE(name_of(dtype));
+    check_bits([&](Tape& tape) {
+      const Var a = tape.constant(numbers({3'000}, dtype));
+      const Var b = tape.constant(numbers({3'000}, dtype, 1));
+      const Var x = a * b + a - b;
+      const Var y = cast(x, DType::f32) * 0.5 + cast(cast(a, DType::f64), DType::f32);
+      return std::vector<Var>{x * x, y, where(less_equal(a, b), x, a)};
+    });
+  }
+}
+
+TEST_CASE("shifted reads become ranges", "[native]") {
+  for (const std::int64_t n : {3, 17, 1'000, 100'000}) {
+    CAPTURE(n);
+    check_bits([&](Tape& tape) {
+      const Var u = tape.constant(numbers({n}, DType::f64));
+      const Var left = roll(u, 1, 0);
+      const Var x = u - 0.3 * (u - left) + 0.1 * (roll(u, -1, 0) - 2.0 * u + left);
+      const Var inner = x[Slice{1, n - 1}] * 2.0 - x[Slice{0, n - 2}];
+      return std::vector<Var>{x + exp(left), pad(inner, {{1, 1}}) * 3.0 + x};
+    });
+  }
+}
+
+TEST_CASE("stencils in two and three dimensions", "[native]") {
+  check_bits([&](Tape& tape) {
+    const Var u = tape.constant(numbers({33, 40}, DType::f64));
+    const Var row = tape.constant(numbers({40}, DType::f64, 1));
+    const Var column = tape.constant(numbers({33, 1}, DType::f64, 2));
+    const Var around = roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1) - 4.0 * u;
+    const Var x = u * row + around * column - tanh(u) * row;
+    return std::vector<Var>{x, u[{Slice{1, 32}, Slice{2, 39}}] * 2.0 + x[{Slice{0, 31}, Slice{3, 40}}]};
+  });
+  check_bits([&](Tape& tape) {
+    const Var u = tape.constant(numbers({12, 20, 32}, DType::f32));
+    const Var plane = tape.constant(numbers({20, 1}, DType::f32, 1));
+    const Var x = u * plane + roll(u, 2, 0) - roll(u, 1, 1) * 0.5;
+    return std::vector<Var>{x * 2.0, x[{Slice{1, 11}, Slice{1, 19}, Slice{1, 31}}] + 1.0};
+  });
+}
+
+TEST_CASE("concatenation and padding", "[native]") {
+  check_bits([&](Tape& tape) {
+    const Var a = tape.constant(numbers({700}, DType::f32));
+    const Var b = tape.constant(numbers({300}, DType::f32, 1));
+    const Var c = tape.constant(numbers({1'000}, DType::f32, 2));
+    return std::vector<Var>{concat({a, b}, 0) * c + 1.0, concat({b, a}, 0) - exp(c)};
+  });
+}
+
+TEST_CASE("reductions keep the order of their sums", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const std::int64_t n : {64, 100, 1'000, 5'000, 70'000, 1'000'000}) {
+      CAPTURE(name_of(dtype), n);
+      check_bits([&](Tape& tape) {
+        const Var a = tape.constant(numbers({n}, dtype));
+        const Var b = tape.constant(numbers({n}, dtype, 1));
+        return std::vector<Var>{sum(a * b + 0.5), max(a - b), mean(a * 0.25 - exp(b * 0.1))};
+      });
+    }
+    for (const std::int64_t columns : {64, 65, 200, 3'000}) {
+      CAPTURE(name_of(dtype), columns);
+      check_bits([&](Tape& tape) {
+        const Var a = tape.constant(numbers({37, columns}, dtype));
+        const Var b = tape.constant(numbers({37, columns}, dtype, 1));
+        const Var product = a * b + 1.0;
+        return std::vector<Var>{sum(product, {1}), product, mean(abs(a - b), {1})};
+      });
+    }
+  }
+  check_bits([&](Tape& tape) {
+    const Var a = tape.constant(numbers({40'000}, DType::i64));
+    return std::vector<Var>{sum(a * a + 1)};
+  });
+}
+
+TEST_CASE("random programs and their gradients", "[native]") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    std::vector<Tensor> expected;
+    for (const NativeCode native : {NativeCode::off, NativeCode::at_once}) {
+      Tape tape;
+      const RandomProgram program = record_random(tape, seed, 40);
+      const Gradients gradients = backward(program.loss, {.threads = 2, .native = native});
+      std::size_t i = 0;
+      for (const Var& parameter : program.parameters) {
+        const Tensor found = gradients[parameter].clone();
+        if (native == NativeCode::off) {
+          expected.push_back(found);
+        } else {
+          CHECK(same_values(found, expected[i++]));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest

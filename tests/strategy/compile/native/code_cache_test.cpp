@@ -1,0 +1,177 @@
+// Compiled code on disk, and what happens without a compiler.
+#include "strategy/compile/native/code_cache.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "palimpsest.h"
+#include "strategy/compile/native/native_library.h"
+#include "tests/catch.h"
+#include "tests/strategy/compile/native/native_results.h"
+
+namespace palimpsest {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sets an environment variable, and restores it at the end.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Setting() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+/// A folder for caches, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = fs::temp_directory_path().string() + "/cache-test-XXXXXX";
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~Folder() { fs::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string path;
+};
+
+void write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+TEST_CASE("a library is compiled once and kept on disk", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const std::string source = "int answer_of_test(void) { return 42; }\n";
+  const LoadedLibrary first = load_library(source);
+  INFO(first.problem);
+  REQUIRE(first.library != nullptr);
+  CHECK(first.compile_seconds > 0);
+  CHECK(reinterpret_cast<int (*)()>(first.library->function("answer_of_test"))() == 42);
+  const LoadedLibrary second = load_library(source);
+  CHECK(second.library == first.library);
+  CHECK(second.compile_seconds == 0);
+  const std::string kept = folder.path + "/palimpsest";
+  struct stat facts {};
+  REQUIRE(::stat(kept.c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777) == 0700);
+  std::size_t files = 0;
+  for (const fs::directory_entry& each : fs::directory_iterator(kept)) {
+    CHECK(each.path().extension() == ".so");
+    CHECK(CodeCache().has(each.path().stem().string()));
+    ++files;
+  }
+  CHECK(files == 1);
+}
+
+TEST_CASE("a source that the compiler refuses", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const LoadedLibrary loaded = load_library("int broken(\n");
+  CHECK(loaded.library == nullptr);
+  CHECK_THAT(loaded.problem, Catch::Matchers::Contains("failed"));
+  CHECK(fs::is_empty(folder.path + "/palimpsest"));
+}
+
+TEST_CASE("broken entries are removed", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const CodeCache entries;
+  REQUIRE(entries.is_kept());
+  CHECK_FALSE(entries.has("absent"));
+  const std::string built = entries.folder() + "/built";
+  write(built, "a library");
+  REQUIRE(entries.add("entry", built));
+  CHECK(entries.has("entry"));
+  const auto size = fs::file_size(entries.path_of("entry"));
+  fs::resize_file(entries.path_of("entry"), size - 1);
+  CHECK_FALSE(entries.has("entry"));
+  CHECK_FALSE(fs::exists(entries.path_of("entry")));
+}
+
+TEST_CASE("code that others could have written is not used", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const std::string kept = folder.path + "/palimpsest";
+  {
+    const CodeCache entries;
+    const std::string built = entries.folder() + "/built";
+    write(built, "a library");
+    REQUIRE(entries.add("entry", built));
+    REQUIRE(entries.has("entry"));
+    REQUIRE(::chmod(entries.path_of("entry").c_str(), 0722) == 0);
+    CHECK_FALSE(entries.has("entry"));
+  }
+  REQUIRE(::chmod(kept.c_str(), 0777) == 0);
+  const CodeCache other;
+  CHECK_FALSE(other.is_kept());
+  CHECK(other.folder() != kept);
+  fs::remove_all(kept);
+  fs::create_directory(folder.path + "/elsewhere");
+  fs::create_directory_symlink(folder.path + "/elsewhere", kept);
+  CHECK_FALSE(CodeCache().is_kept());
+}
+
+TEST_CASE("the oldest entries are removed when the cache is full", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const CodeCache entries;
+  const auto add = [&](const std::string& key, std::int64_t bytes) {
+    const std::string built = entries.folder() + "/built";
+    write(built, key);
+    REQUIRE(entries.add(key, built));
+    fs::resize_file(entries.path_of(key), static_cast<std::uintmax_t>(bytes));  // with a hole
+  };
+  add("old", CodeCache::most_bytes / 2);
+  fs::last_write_time(entries.path_of("old"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  add("new", CodeCache::most_bytes / 2);
+  add("newest", 1'000);
+  CHECK_FALSE(fs::exists(entries.path_of("old")));
+  CHECK(fs::exists(entries.path_of("new")));
+  CHECK(fs::exists(entries.path_of("newest")));
+}
+
+TEST_CASE("without a compiler, groups are interpreted and the report says why", "[native]") {
+  const auto run = [] {
+    Tape tape;
+    const Var x = tape.constant(numbers({123}, DType::f64));
+    Var y = x * 2.0 + x * x;
+    return evaluate({&y, 1}, {.threads = 1, .native = NativeCode::at_once});
+  };
+  {
+    const Setting compiler("CC", "no-such-compiler");
+    const Report report = run();
+    CHECK(report.native.groups == 0);
+    CHECK_THAT(report.native.problem,
+               Catch::Matchers::Contains("there is no program no-such-compiler, which CC names"));
+  }
+  const Setting none("CC", "");
+  const Setting path("PATH", "/nowhere");
+  CHECK_THAT(run().native.problem, Catch::Matchers::Contains("there is no C compiler"));
+}
+
+}  // namespace
+}  // namespace palimpsest
