@@ -74,8 +74,7 @@ void gradient(State& state) {
   state.counters["by_hand"] = turns.seconds("by_hand");
   state.counters["interpreted"] = turns.seconds("interpreted");
   state.counters["ratio"] = turns.ratio("native", "by_hand");
-  state.counters["agree"] =
-      std::abs(results[0] - by_hand_result) < 1e-7 * std::abs(by_hand_result);
+  state.counters["agree"] = std::abs(results[0] - by_hand_result) < 1e-7 * std::abs(by_hand_result);
   state.counters["same_bits"] = same_number(results[0], results[1]);
 }
 

@@ -54,9 +54,9 @@ struct RunOptions {
   /// Computes common subexpressions once, drops identities such as x·1, and folds constants: the
   /// same bits. Not used with planners that name nodes, nor in anomaly mode.
   bool simplify = true;
-  /// Machine code for fused groups and steps of loops. Groups of 16-bit types are interpreted. So is
-  /// everything where no compiler is found, and `Report::native` says why. The environment variable
-  /// PALIMPSEST_NATIVE says what `automatic` means in a process: off, automatic, at_once.
+  /// Machine code for fused groups and steps of loops. Groups of 16-bit types are interpreted. So
+  /// is everything where no compiler is found, and `Report::native` says why. The environment
+  /// variable PALIMPSEST_NATIVE says what `automatic` means in a process: off, automatic, at_once.
   NativeCode native = NativeCode::automatic;
   /// Times every step of the run, for the steps of the report, its pictures and traces. Also reads
   /// the process's memory. Costs about 0.1 µs per step, and memory for names.

@@ -50,9 +50,9 @@ struct Report {
   /// Machine code that served the run, including steps of its loops. A program that is compiled
   /// while it runs has its code in a later report.
   struct Native {
-    std::uint32_t groups = 0;    ///< fused groups that ran as machine code
-    std::uint32_t steps = 0;     ///< programs of loop steps that ran as a single function
-    double share = 0;            ///< of the predicted time of the run's own program, in native groups
+    std::uint32_t groups = 0;  ///< fused groups that ran as machine code
+    std::uint32_t steps = 0;   ///< programs of loop steps that ran as a single function
+    double share = 0;          ///< of the predicted time of the run's own program, in native groups
     double compile_seconds = 0;  ///< of the compiler; 0 for code from the cache on disk
     Bytes code = 0;              ///< of the code in memory; metadata
     std::string problem;         ///< why there is none, if it was requested

@@ -15,8 +15,8 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::array<std::string_view, 5> level_names = {"passes", "plan", "instructions",
-                                                         "native", "all"};
+constexpr std::array<std::string_view, 5> level_names = {"passes", "plan", "instructions", "native",
+                                                         "all"};
 
 /// `file.cpp:12`, without folders.
 std::string line_of(const Tape& tape, NodeId node) {

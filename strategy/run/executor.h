@@ -126,9 +126,9 @@ class Executor {
   std::vector<char> touched_;                 // by interval that is open from the start
   std::optional<Bytes> pooled_bytes_;
   std::shared_ptr<NativeProgram> native_;
-  const MachineCode* code_ = nullptr;  // of `native_`; null while groups are interpreted
-  std::vector<const void*> table_;     // of `code_`
-  bool can_run_again_ = false;         // the last run was one call of complete code
+  const MachineCode* code_ = nullptr;             // of `native_`; null while groups are interpreted
+  std::vector<const void*> table_;                // of `code_`
+  bool can_run_again_ = false;                    // the last run was one call of complete code
   std::optional<std::pair<Bytes, Bytes>> peaks_;  // live and highest, of a run in the arena
   std::vector<char> outside_;  // by interval, with a pool: its buffer is not from the pool
   std::vector<std::atomic<std::uint32_t>> waiting_;

@@ -12,7 +12,7 @@ namespace {
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-void add_native(Report::Native& sum, const NativeProgram& program) {
+void add_program(Report::Native& sum, const NativeProgram& program) {
   if (sum.problem.empty()) sum.problem = program.problem();
   const MachineCode* const code = program.code();
   if (code == nullptr) return;
@@ -21,24 +21,33 @@ void add_native(Report::Native& sum, const NativeProgram& program) {
   sum.code += code->bytes();
 }
 
-/// The native code of a run, with that of loops in it.
-Report::Native native_report(const Executor& executor) {
+}  // namespace
+
+Report::Native native_of(const Executor& executor) {
   Report::Native sum;
   if (executor.native() != nullptr) {
-    add_native(sum, *executor.native());
+    add_program(sum, *executor.native());
     sum.share = executor.native()->share();
   }
   for (const auto& [subject, note] : executor.notes()) {
     const auto* const native = dynamic_cast<const NativeNote*>(note.get());
     if (native == nullptr) continue;
-    add_native(sum, *native->program);
+    add_program(sum, *native->program);
     const MachineCode* const code = native->program->code();
     if (code != nullptr && code->run() != nullptr) ++sum.steps;
   }
   return sum;
 }
 
-}  // namespace
+void add_native(Report::Native& sum, const Report::Native& other) {
+  // The parts may share code, so its bytes and seconds are those of the largest part.
+  sum.groups += other.groups;
+  sum.steps += other.steps;
+  sum.share = std::max(sum.share, other.share);
+  sum.compile_seconds = std::max(sum.compile_seconds, other.compile_seconds);
+  sum.code = std::max(sum.code, other.code);
+  if (sum.problem.empty()) sum.problem = other.problem;
+}
 
 void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
   const Event event{.node = node, .end = nanoseconds(report.run_seconds), .live = live};
@@ -102,7 +111,7 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();
-  report.native = native_report(executor);
+  report.native = native_of(executor);
   if (profile) {
     report.resident = resident_size();
     append_steps(report, tape, executor);
@@ -119,13 +128,7 @@ void add_counts(Report& sum, const Report& other) {
   sum.folded_constants += other.folded_constants;
   sum.groups += other.groups;
   sum.kernel_seconds += other.kernel_seconds;
-  // The parts may share code, so its bytes and seconds are those of the largest part.
-  sum.native.groups += other.native.groups;
-  sum.native.steps += other.native.steps;
-  sum.native.share = std::max(sum.native.share, other.native.share);
-  sum.native.compile_seconds = std::max(sum.native.compile_seconds, other.native.compile_seconds);
-  sum.native.code = std::max(sum.native.code, other.native.code);
-  if (sum.native.problem.empty()) sum.native.problem = other.native.problem;
+  add_native(sum.native, other.native);
 }
 
 }  // namespace palimpsest

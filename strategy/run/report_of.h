@@ -8,6 +8,11 @@ namespace palimpsest {
 /// Adds the counts of another part of the same step.
 void add_counts(Report& sum, const Report& other);
 
+/// The native code of the executor's last run, with that of loops in it.
+Report::Native native_of(const Executor& executor);
+/// Adds the native code of another part of the same step.
+void add_native(Report::Native& sum, const Report::Native& other);
+
 /// The report of a run of `plan` that has just ended. It leaves out planning and times. `profile`
 /// as in `RunOptions`.
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,

@@ -89,7 +89,9 @@ class FusedKernel {
            std::span<const Number> numbers, std::span<std::byte> workspace, int threads,
            const Compiled* compiled = nullptr) const;
   /// True when `run` calls `Compiled::code` once for all elements and does nothing after it.
-  bool is_one_call() const { return cut_.count <= cut_.grain && cut_.segments == 1; }
+  bool is_one_call() const {
+    return cut_.count <= cut_.grain && (folds_.empty() || cut_.segments == 1);
+  }
 
  private:
   friend class GroupParts;

@@ -231,8 +231,7 @@ void FusedKernel::make_numbers(const Tape& tape, std::span<Number> numbers) cons
 
 void FusedKernel::run(const Tape& tape, std::span<const Operand> inputs,
                       std::span<const Operand> outputs, std::span<const Number> numbers,
-                      std::span<std::byte> workspace, int threads,
-                      const Compiled* compiled) const {
+                      std::span<std::byte> workspace, int threads, const Compiled* compiled) const {
   std::byte* totals = workspace.data();
   const auto shares = workspace.subspan(static_cast<std::size_t>(this->totals()));
   Room<std::byte*, 24> address_room;

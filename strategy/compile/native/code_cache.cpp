@@ -27,7 +27,7 @@ constexpr std::string_view mark = "palimpsest code ";
 
 /// True if nobody but this user, or root, can change what `path` names.
 bool is_private(const std::string& path, bool folder) {
-  struct stat facts {};
+  struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return false;
   if (folder ? !S_ISDIR(facts.st_mode) : !S_ISREG(facts.st_mode)) return false;
   return facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;

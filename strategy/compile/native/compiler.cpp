@@ -41,7 +41,7 @@ std::string path_of(const std::string& program) {
 
 /// Size and time of change of a program, which change when it is updated.
 std::string version_of(const std::string& path) {
-  struct stat facts {};
+  struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0) return path;
   return path + " " + std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtim.tv_sec);
 }

@@ -14,12 +14,12 @@ namespace palimpsest {
 struct ElementRange {
   /// Where one load reads the elements of a range.
   struct Access {
-    std::uint32_t part;   ///< identifies what is read: an array or a constant
-    std::int64_t offset;  ///< of the first element, in elements
-    std::int64_t step;    ///< from element to element
+    std::uint32_t part;                    ///< identifies what is read: an array or a constant
+    std::int64_t offset;                   ///< of the first element, in elements
+    std::int64_t step;                     ///< from element to element
     std::vector<std::int64_t> moves = {};  ///< of `offset` in each repetition, from the innermost
   };
-  std::int64_t count = 0;  ///< elements, or repetitions of `body`
+  std::int64_t count = 0;             ///< elements, or repetitions of `body`
   std::vector<Access> accesses = {};  ///< by load; empty for a repeated range
   std::vector<ElementRange> body = {};
 
@@ -36,9 +36,9 @@ struct LoadedPart {
   const Gather* from;  ///< null for a constant
 };
 
-/// Nested ranges that together walk elements [0, n), in which each load reads with one step. `loads`
-/// has the parts of each load, in order. `periods` are lengths of rows, planes and so on, at which
-/// repetitions are looked for. Empty if there are too many ranges to be worth code.
+/// Nested ranges that together walk elements [0, n), in which each load reads with one step.
+/// `loads` has the parts of each load, in order. `periods` are lengths of rows, planes and so on,
+/// at which repetitions are looked for. Empty if there are too many ranges to be worth code.
 std::optional<std::vector<ElementRange>> element_walk(
     std::span<const std::vector<LoadedPart>> loads, std::int64_t n,
     std::span<const std::int64_t> periods);

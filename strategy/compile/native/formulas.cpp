@@ -32,7 +32,7 @@ const std::map<std::string_view, std::string_view>& floating_formulas() {
 
 const std::map<std::string_view, std::string_view>& comparisons() {
   static const std::map<std::string_view, std::string_view> formulas{
-      {"greater", "A > B"},    {"greater_equal", "A >= B"}, {"less", "A < B"},
+      {"greater", "A > B"},     {"greater_equal", "A >= B"}, {"less", "A < B"},
       {"less_equal", "A <= B"}, {"equal", "A == B"},         {"not_equal", "A != B"},
   };
   return formulas;
@@ -70,8 +70,8 @@ std::string filled(std::string_view formula, const FormulaCall& call) {
   return text;
 }
 
-std::optional<std::string> found_in(
-    const std::map<std::string_view, std::string_view>& formulas, const FormulaCall& call) {
+std::optional<std::string> found_in(const std::map<std::string_view, std::string_view>& formulas,
+                                    const FormulaCall& call) {
   const auto found = formulas.find(call.operation);
   if (found == formulas.end()) return {};
   return filled(found->second, call);

@@ -15,7 +15,7 @@ std::string_view c_type(DType dtype);
 
 /// An operation applied to operands, as generated code sees it.
 struct FormulaCall {
-  std::string_view operation;           ///< its name
+  std::string_view operation;  ///< its name
   DType result;
   std::span<const DType> dtypes;        ///< of the operands
   std::span<const std::string> inputs;  ///< expressions without side effects, of one token

@@ -52,9 +52,8 @@ void GroupParts::add_loads(const FusedKernel& kernel) {
     Load& made = loads.emplace_back(Load{load.dtype, {}});
     for (const FusedKernel::Part& part : load.parts) {
       const bool is_read = part.made == none && part.input != none;
-      const auto same = std::ranges::find_if(part_list, [&](const Part& known) {
-        return is_read && known.input == part.input;
-      });
+      const auto same = std::ranges::find_if(
+          part_list, [&](const Part& known) { return is_read && known.input == part.input; });
       const auto index = static_cast<std::uint32_t>(same - part_list.begin());
       if (same == part_list.end()) {
         part_list.push_back({is_read ? part.input : none, part.made, part.number});

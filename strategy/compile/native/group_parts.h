@@ -45,7 +45,7 @@ class GroupParts {
     bool is_sum;           ///< sums elements in the order of `RowFold`
     bool returns_total;    ///< the result is the total itself
   };
-  /// What a range of a load reads: an input, a constant of the group, or a literal number.
+  /// The source of a range of a load: an input, a constant of the group, or a literal number.
   struct Part {
     std::uint32_t input = none;
     std::uint32_t number = none;  ///< slot

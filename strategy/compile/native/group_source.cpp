@@ -101,7 +101,9 @@ class Writer {
     }
     strip_ = largest_strip;
     while (strip_ > FoldKernel::piece && strip_ * bytes > strip_bytes) strip_ /= 2;
-    if (parts_.is_one_call && parts_.elements <= largest_strip) strip_ = parts_.elements;
+    const bool fits =
+        parts_.elements <= largest_strip && parts_.elements * bytes <= 2 * strip_bytes;
+    if (parts_.is_one_call && fits) strip_ = parts_.elements;
     if (!parts_.folds.empty() && parts_.result_elements <= strip_) {
       strip_ = strip_ / parts_.result_elements * parts_.result_elements;
     }
@@ -161,8 +163,8 @@ class Writer {
         to += "  const i64 result = first / " + result + ", inside = first % " + result + ";\n";
         to += "  const i64 begin_of_part = result * " + result + " + inside / " + segment + " * " +
               segment + ";\n";
-        to += "  const i64 end_of_part = smallest(begin_of_part + " + segment + ", (result + 1) * " +
-              result + ");\n";
+        to += "  const i64 end_of_part = smallest(begin_of_part + " + segment +
+              ", (result + 1) * " + result + ");\n";
         to += "  const i64 part = result * " + text_of(parts_.segments) + " + inside / " + segment +
               ";\n";
         to += "  end = smallest(end, end_of_part);\n";
@@ -230,9 +232,7 @@ class Writer {
   }
 
   /// True if a result has more elements than a strip.
-  bool is_long_row() const {
-    return !parts_.folds.empty() && parts_.result_elements > strip_;
-  }
+  bool is_long_row() const { return !parts_.folds.empty() && parts_.result_elements > strip_; }
 
   static std::string state(std::size_t fold) { return "f" + std::to_string(fold); }
 

@@ -14,9 +14,9 @@ struct GroupSource {
     const void* address = nullptr;
     NodeId node = none;
   };
-  std::string text;          ///< functions; `@` stands for the name of the group
+  std::string text;  ///< functions; `@` stands for the name of the group
   std::vector<Entry> table;
-  std::string problem;       ///< why there is no code; empty if there is
+  std::string problem;  ///< why there is no code; empty if there is
 };
 
 GroupSource group_source(const FusedKernel& kernel, const Tape& tape);

@@ -27,7 +27,7 @@ class MachineCode {
   Run run() const { return run_; }
   /// True if `run` never calls `step`.
   bool is_complete() const { return is_complete_; }
-  /// What the code needs of a tape; it points into the tape.
+  /// Fills in the addresses that the code needs. Some of them point into the tape.
   void fill_table(const Tape& tape, std::vector<const void*>& table) const;
 
   Bytes bytes() const { return loaded_.library->bytes(); }

@@ -18,7 +18,7 @@ class NativeProgram final : public Instructions::Attachment,
  public:
   explicit NativeProgram(const Instructions& instructions);
 
-  /// That of the instructions; it is made on first use, and lives as long as they do.
+  /// Returns the object of these instructions. It is made on first use, and lives as long as they.
   static std::shared_ptr<NativeProgram> of(const Instructions& instructions);
 
   /// The code for a run that begins now; null if it is interpreted. `at_once` waits for the
@@ -65,8 +65,8 @@ struct NativeNote final : RunScope::Item {
   std::shared_ptr<const NativeProgram> program;
 };
 
-/// What `NativeCode::automatic` means in this process, as PALIMPSEST_NATIVE says; other modes stay.
-/// Throws `ArgumentError` for an unknown word.
+/// Replaces `automatic` by the mode that the environment variable PALIMPSEST_NATIVE names. Throws
+/// `ArgumentError` if it names none.
 NativeCode decided(NativeCode mode);
 
 }  // namespace palimpsest

@@ -16,8 +16,8 @@ struct ProgramSource {
     std::string name;               ///< empty: the group is interpreted
     std::uint32_t first_entry = 0;  ///< in the table
   };
-  std::string text;             ///< empty if no group has code
-  std::vector<Group> groups;    ///< by step of the instructions
+  std::string text;           ///< empty if no group has code
+  std::vector<Group> groups;  ///< by step of the instructions
   std::vector<GroupSource::Entry> table;
   bool has_run = false;         ///< the function `run` carries out the whole program
   bool is_complete = false;     ///< `run` does so without the executor

@@ -188,14 +188,15 @@ std::string StageSource::load_argument(std::uint32_t slot, const ElementRange& r
   const DType dtype = parts_.values[slot].dtype;
   const std::string type(c_type(dtype));
   if (part.number != none) {
-    return "(const " + type + "*)(numbers + " +
-           text_of(parts_.values[part.number].index * 8) + ")";
+    return "(const " + type + "*)(numbers + " + text_of(parts_.values[part.number].index * 8) + ")";
   }
   if (part.input == none) return "&(const " + type + "){" + c_literal(part.literal, dtype) + "}";
-  std::string text = "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
+  std::string text =
+      "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
   const int depth = static_cast<int>(access.moves.size());
   for (int level = 0; level < depth; ++level) {
-    text = moved(text, "r" + text_of(depth - 1 - level), access.moves[static_cast<std::size_t>(level)]);
+    text = moved(text, "r" + text_of(depth - 1 - level),
+                 access.moves[static_cast<std::size_t>(level)]);
   }
   return skipped.empty() ? text : moved(text, skipped, access.step);
 }
@@ -207,8 +208,8 @@ std::string StageSource::function_for(const ElementRange* range) {
     steps.push_back(range->accesses[load].step);
   }
   const auto known = std::ranges::find(variants_, steps);
-  const std::string name = "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" +
-                           text_of(known - variants_.begin());
+  const std::string name =
+      "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" + text_of(known - variants_.begin());
   if (known == variants_.end()) {
     functions_ += "static inline void " + name + body(steps);
     variants_.push_back(steps);

@@ -52,7 +52,7 @@ class StageSource {
   std::size_t number_;
   const std::vector<bool>& buffered_;
   std::vector<Parameter> parameters_;
-  std::vector<std::uint32_t> loads_;                  // slots of loads that are read
+  std::vector<std::uint32_t> loads_;                 // slots of loads that are read
   std::vector<std::vector<std::int64_t>> variants_;  // steps of the loads, by function
   std::string functions_;
 };

@@ -96,7 +96,8 @@ class DeviceRunner::Run {
         outputs_(outputs),
         devices_(plan.devices.size()),
         done_(plan.tasks.tasks.size()),
-        control_(run_control_of(options, steps())) {}
+        control_(run_control_of(options, steps())),
+        native_(decided(options.native)) {}
 
   void run() {
     run_tasks(owner_.threads_->all, plan_.tasks.edges,
@@ -107,6 +108,9 @@ class DeviceRunner::Run {
     Report report;
     report.devices = plan_.devices;
     report.device_tasks = std::move(done_);
+    for (const auto& [piece, runner] : owner_.runners_) {
+      add_native(report.native, native_of(runner.executor()));
+    }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       Report::Device& device = report.devices[d];
       owner_.blocks_[d].note(devices_[d].end, devices_[d].end);
@@ -193,6 +197,7 @@ class DeviceRunner::Run {
     }
     BufferRunner& runner = owner_.runners_.at(id);
     runner.set_control(control_ ? &*control_ : nullptr, true);
+    runner.set_native(native_);
     runner.run(*placed.piece.tape, arguments, results, round_);
     const Executor& executor = runner.executor();
     if (executor.peak() > 0) raise_to(measured.end, placed.workspace.begin + executor.peak());
@@ -216,6 +221,7 @@ class DeviceRunner::Run {
   std::vector<Measured> devices_;
   std::vector<Report::DeviceTask> done_;  // by task
   std::optional<RunControl> control_;
+  NativeCode native_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

@@ -63,7 +63,8 @@ class PipelineRunner::Run {
         take_(take),
         timeline_(order.tasks().size()),
         stages_(plan.stages.size()),
-        control_(run_control_of(options, steps())) {
+        control_(run_control_of(options, steps())),
+        native_(decided(options.native)) {
     for (std::size_t task = 0; task < timeline_.size(); ++task) {
       timeline_[task].stage = order.tasks()[task].stage;
     }
@@ -106,6 +107,9 @@ class PipelineRunner::Run {
       report.groups += stages_[s].groups;
       report.kernel_seconds += stages_[s].profiled.kernel_seconds;
       std::ranges::move(stages_[s].profiled.steps, std::back_inserter(report.steps));
+    }
+    for (const auto& [key, runner] : owner_.runners_) {
+      add_native(report.native, native_of(runner.executor()));
     }
     report.measured_peak += plan_.layout.bytes;
     report.measured_live_peak += plan_.layout.bytes;
@@ -174,6 +178,7 @@ class PipelineRunner::Run {
     BufferRunner& runner = owner_.runner(placed);
     runner.set_after_step(after_step_ ? &after_step_ : nullptr);
     runner.set_control(control_ ? &*control_ : nullptr, true);
+    runner.set_native(native_);
     runner.run(*placed.piece.tape, arguments, results, batch.round);
     const Executor& executor = runner.executor();
     measured.peak = std::max(measured.peak, executor.peak());
@@ -206,6 +211,7 @@ class PipelineRunner::Run {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::function<void(std::uint32_t)> after_step_;  // none without messages
   std::optional<RunControl> control_;
+  NativeCode native_;
 };
 
 Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,

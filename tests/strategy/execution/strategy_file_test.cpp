@@ -81,8 +81,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     if (s.parallelism != ParallelMode::none) s.run.threads = *rc::gen::inRange(0, 9);
     s.run.fuse = *rc::gen::arbitrary<bool>();
     s.run.profile = *rc::gen::arbitrary<bool>();
-    s.run.native =
-        *rc::gen::element(NativeCode::off, NativeCode::automatic, NativeCode::at_once);
+    s.run.native = *rc::gen::element(NativeCode::off, NativeCode::automatic, NativeCode::at_once);
     const bool is_scaled = s.precision && s.precision->needs_scaling();
     s.run.anomaly = !is_scaled && *rc::gen::arbitrary<bool>();
     write_strategy(s, file.path());

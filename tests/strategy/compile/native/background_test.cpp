@@ -38,6 +38,31 @@ TEST_CASE("code is swapped in between runs", "[native]") {
   CHECK(runner.report().native.code > 0);
 }
 
+TEST_CASE("code is swapped in while a loop runs", "[native]") {
+  const auto make = [](NativeCode native) {
+    return Program::values(
+        [](Tape& own) {
+          const Var start = own.constant(numbers({40}, DType::f64, 1));
+          return std::vector<Var>{scan(start, 20'000, [](const Var& u, const StepNumber&) {
+            return u - 0.3 * (u - roll(u, 1, 0));
+          })};
+        },
+        {.threads = 1, .native = native});
+  };
+  const Program interpreted = make(NativeCode::off);
+  Runner once(interpreted);
+  once.run();
+  const Tensor expected = once.value(interpreted.outputs()[0]);
+  const Program program = make(NativeCode::automatic);
+  Runner runner(program);
+  const auto end = steady_clock::now() + std::chrono::minutes(2);
+  do {
+    runner.run();
+    REQUIRE(same_bits(runner.value(program.outputs()[0]), expected));
+  } while (runner.report().native.steps == 0 && steady_clock::now() < end);
+  CHECK(runner.report().native.steps == 1);
+}
+
 TEST_CASE("a short program is not compiled", "[native]") {
   Tape tape;
   const Var x = tape.constant(numbers({50}, DType::f64, 1));

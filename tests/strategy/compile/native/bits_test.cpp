@@ -108,7 +108,8 @@ TEST_CASE("stencils in two and three dimensions", "[native]") {
     const Var column = tape.constant(numbers({33, 1}, DType::f64, 2));
     const Var around = roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1) - 4.0 * u;
     const Var x = u * row + around * column - tanh(u) * row;
-    return std::vector<Var>{x, u[{Slice{1, 32}, Slice{2, 39}}] * 2.0 + x[{Slice{0, 31}, Slice{3, 40}}]};
+    return std::vector<Var>{
+        x, u[{Slice{1, 32}, Slice{2, 39}}] * 2.0 + x[{Slice{0, 31}, Slice{3, 40}}]};
   });
   check_bits([&](Tape& tape) {
     const Var u = tape.constant(numbers({12, 20, 32}, DType::f32));
@@ -129,7 +130,7 @@ TEST_CASE("concatenation and padding", "[native]") {
 
 TEST_CASE("reductions keep the order of their sums", "[native]") {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    for (const std::int64_t n : {64, 100, 1'000, 5'000, 70'000, 1'000'000}) {
+    for (const std::int64_t n : {64, 1'000, 70'000, 1'000'000}) {
       CAPTURE(name_of(dtype), n);
       check_bits([&](Tape& tape) {
         const Var a = tape.constant(numbers({n}, dtype));
@@ -137,7 +138,7 @@ TEST_CASE("reductions keep the order of their sums", "[native]") {
         return std::vector<Var>{sum(a * b + 0.5), max(a - b), mean(a * 0.25 - exp(b * 0.1))};
       });
     }
-    for (const std::int64_t columns : {64, 65, 200, 3'000}) {
+    for (const std::int64_t columns : {65, 3'000}) {
       CAPTURE(name_of(dtype), columns);
       check_bits([&](Tape& tape) {
         const Var a = tape.constant(numbers({37, columns}, dtype));
@@ -154,7 +155,7 @@ TEST_CASE("reductions keep the order of their sums", "[native]") {
 }
 
 TEST_CASE("random programs and their gradients", "[native]") {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     std::vector<Tensor> expected;
     for (const NativeCode native : {NativeCode::off, NativeCode::at_once}) {

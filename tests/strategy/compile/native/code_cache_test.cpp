@@ -74,7 +74,7 @@ TEST_CASE("a library is compiled once and kept on disk", "[native]") {
   CHECK(second.library == first.library);
   CHECK(second.compile_seconds == 0);
   const std::string kept = folder.path + "/palimpsest";
-  struct stat facts {};
+  struct stat facts{};
   REQUIRE(::stat(kept.c_str(), &facts) == 0);
   CHECK((facts.st_mode & 0777) == 0700);
   std::size_t files = 0;
