@@ -46,6 +46,7 @@
 #include "strategy/execution/execution.h"
 #include "strategy/execution/layer_checkpointing/layer_checkpointer.h"
 #include "strategy/execution/precision/precise.h"
+#include "strategy/export/export_c.h"
 #include "strategy/loops/scan.h"
 #include "strategy/loops/while_loop.h"
 #include "strategy/program.h"

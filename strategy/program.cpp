@@ -18,6 +18,7 @@
 #include "strategy/execution/precision/precise.h"
 #include "strategy/execution/precision/translation.h"
 #include "strategy/loops/loop_budgets.h"
+#include "strategy/program_parts.h"
 #include "strategy/run/executor.h"
 #include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
@@ -63,8 +64,9 @@ struct Program::State {
   }
 
   /// Compiles the program of the outputs.
-  void compile_outputs(NodeId backward_begins) {
+  void compile_outputs(NodeId first_adjoint) {
     const Stopwatch planning;
+    backward_begins = first_adjoint;
     std::vector<ValueId> present;  // values read during recording
     append_present(tape, present);
     for (const ValueId value : present) tape.drop(value);
@@ -91,6 +93,7 @@ struct Program::State {
   std::shared_ptr<const Explanation> explanation;
   LoopBudgets loops;
   double planning_seconds = 0;
+  NodeId backward_begins = none;
   std::vector<Var> outputs;
   std::vector<Var> names;  // values as recorded by `f`, for the first outputs; empty: outputs
   /// The number of outputs before the gradients of `parameters`: a loss and auxiliary ones. 0 for a
@@ -156,6 +159,16 @@ Program Program::gradients(const RecordLoss& record, const Precision& precision,
 std::span<const Var> Program::outputs() const { return state_->outputs; }
 const Tape& Program::tape() const { return state_->tape; }
 const Plan& Program::plan() const { return state_->plan; }
+
+ProgramParts parts_of(const Program& program) {
+  const Program::State& state = *program.state_;
+  return {.outputs = state.outputs,
+          .names = state.names,
+          .backward_begins = state.backward_begins,
+          .differentiated = state.differentiated,
+          .parameters = state.parameters,
+          .updates = state.updates};
+}
 
 struct Runner::State {
   explicit State(Program from)

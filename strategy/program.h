@@ -9,6 +9,8 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+struct ProgramParts;
+
 /// A program that is recorded, differentiated and planned once, and then run many times by
 /// `Runner`s, similar to a compiled function in JAX. Its computation is fixed; leaves can be given
 /// other tensors. Copies share everything. Any number of threads may run it, each with a `Runner`
@@ -54,6 +56,7 @@ class Program {
 
  private:
   friend class Runner;
+  friend ProgramParts parts_of(const Program& program);
   struct State;
 
   static Program of_values(const Record& record, const Precision* precision, RunOptions options,

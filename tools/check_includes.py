@@ -27,6 +27,7 @@ layers = {
         "strategy/execution/precision",
         "strategy",
         "strategy/training",
+        "strategy/export",
         "strategy/parallel/partition",
         "strategy/parallel/pipeline",
         "strategy/parallel/devices",

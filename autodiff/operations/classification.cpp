@@ -4,6 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -17,28 +18,6 @@
 
 namespace palimpsest {
 namespace {
-
-struct ClassAttributes {
-  int axis;
-  double smoothing;
-  std::optional<std::int64_t> ignored;
-  std::string_view operation;
-  Where where;
-
-  bool operator==(const ClassAttributes& other) const {
-    return axis == other.axis && same_number(smoothing, other.smoothing) &&
-           ignored == other.ignored && operation == other.operation &&
-           same_line(where, other.where);
-  }
-  std::int64_t checked(std::int64_t choice, std::int64_t classes, std::int64_t place) const {
-    if (choice >= 0 && choice < classes) return choice;
-    throw ArgumentError(operation,
-                        "class " + std::to_string(choice) + " at position " +
-                            std::to_string(place) + " is outside [0, " + std::to_string(classes) +
-                            "); correct it, or pass it as ignore_index",
-                        where);
-  }
-};
 
 /// Calls `f(X, Class)` with the types of the floating operand and of the classes.
 template <class F>

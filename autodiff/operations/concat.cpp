@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/placed.h"
 #include "autodiff/operations/registry.h"
@@ -11,14 +12,6 @@
 
 namespace palimpsest {
 namespace {
-
-/// Where each part begins along the axis. Positions that no part covers are zero.
-struct PartAttributes {
-  int axis;
-  std::vector<std::int64_t> begins;
-
-  bool operator==(const PartAttributes&) const = default;
-};
 
 std::byte* part_of(const Operand& whole, const PartAttributes& attributes, std::size_t i) {
   const std::int64_t stride = strides_of(whole.shape())[static_cast<std::size_t>(attributes.axis)];

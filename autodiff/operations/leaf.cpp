@@ -4,6 +4,7 @@
 
 #include "autodiff/convert.h"
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/registry.h"
 
 namespace palimpsest {
@@ -25,12 +26,6 @@ const Operation constant_operation{
 };
 
 namespace {
-
-struct FullAttributes {
-  double value;
-
-  bool operator==(const FullAttributes& other) const { return same_number(value, other.value); }
-};
 
 template <class T>
 void fill_run(const PointwiseCall& call) {

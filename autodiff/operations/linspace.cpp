@@ -2,6 +2,7 @@
 #include <string>
 
 #include "autodiff/convert.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/construction.h"
 #include "autodiff/operations/functions/binary_functions.h"
@@ -11,19 +12,6 @@
 
 namespace palimpsest {
 namespace {
-
-/// The second half counts from `stop`, if there is one, so that rounding errors are symmetric.
-struct LinspaceAttributes {
-  double start;
-  double step;
-  double stop;
-  bool has_stop;
-
-  bool operator==(const LinspaceAttributes& other) const {
-    return same_number(start, other.start) && same_number(step, other.step) &&
-           same_number(stop, other.stop) && has_stop == other.has_stop;
-  }
-};
 
 template <class T>
 void compute_linspace(const KernelCall& call) {

@@ -1,18 +1,11 @@
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/strided.h"
 
 namespace palimpsest {
 namespace {
-
-/// Positions [0, cut) of the axis hold the last elements of x, in order.
-struct RollAttributes {
-  int axis;
-  std::int64_t cut;
-
-  bool operator==(const RollAttributes&) const = default;
-};
 
 /// The stretches if both parts are contiguous: all axes before `axis` have size 1.
 std::vector<Stretch> roll_stretches(const NodeView& node) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/placed.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
@@ -9,22 +10,6 @@
 
 namespace palimpsest {
 namespace {
-
-/// Position of the smaller tensor's elements in the larger one: start + i·step on each axis.
-struct Places {
-  Strides starts{};
-  Strides steps{};
-
-  bool operator==(const Places&) const = default;
-};
-struct PadAttributes {
-  Places places;
-  double value;
-
-  bool operator==(const PadAttributes& other) const {
-    return places == other.places && same_number(value, other.value);
-  }
-};
 
 /// Offset of the first element in a tensor of the given shape; sets `strides` to the strides from
 /// there.

@@ -2,6 +2,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/lines.h"
@@ -11,10 +12,6 @@
 
 namespace palimpsest {
 namespace {
-
-struct AxisAttributes {
-  int axis;
-};
 
 int axis_of(const Attributes& attributes) { return attributes.as<AxisAttributes>().axis; }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
@@ -11,15 +12,6 @@
 
 namespace palimpsest {
 namespace {
-
-struct SolveAttributes {
-  bool transpose;
-  Where where;
-
-  bool operator==(const SolveAttributes& other) const {
-    return transpose == other.transpose && same_line(where, other.where);
-  }
-};
 
 /// Measures the workspace of factoring and of solving for `columns` columns.
 template <class T>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/factor_batch.h"
 #include "autodiff/operations/leaf.h"
@@ -11,15 +12,6 @@
 
 namespace palimpsest {
 namespace {
-
-struct TriangularAttributes {
-  TriangularSolveOptions options;
-  Where where;
-
-  bool operator==(const TriangularAttributes& other) const {
-    return options == other.options && same_line(where, other.where);
-  }
-};
 
 FactorBatch batch_for(const Shape& a, const Shape& x) {
   return {batch_of(x).elements(), a.size(-1)};
