@@ -55,7 +55,7 @@ void CFile::add_function(const std::string& definition) {
   helpers_ += "\n" + with_prefix(definition, name_);
 }
 
-const CFile::Function& CFile::function_of(const CNode& node) {
+CFile::Use CFile::function_of(const CNode& node) {
   CBody body;
   const CEmitter& emitter = *find_c_emitter(node.operation.name);
   emitter.emit(node, body);
@@ -65,12 +65,14 @@ const CFile::Function& CFile::function_of(const CNode& node) {
                            (body.fails() ? "  return 0;\n}\n" : "}\n");
   const std::string key = std::string(node.operation.name) + rest;
   const auto known = by_text_.find(key);
-  if (known != by_text_.end()) return known->second;
+  if (known != by_text_.end()) return {known->second, body.start()};
   for (const std::string& helper : body.helpers()) add_function(helper);
   const std::string name = unused_name(name_ + "_" + c_identifier(node.operation.name));
   definitions_ += "\n" + with_prefix("@@FUNCTION ", name_) + (body.fails() ? "int " : "void ") +
                   name + with_prefix(rest, name_);
-  return by_text_.emplace(key, Function{name, body.fails(), has_workspace}).first->second;
+  const Function& made =
+      by_text_.emplace(key, Function{name, body.fails(), has_workspace}).first->second;
+  return {made, body.start()};
 }
 
 std::string CFile::add_table(std::string_view name, const ValueType& type,

@@ -23,8 +23,13 @@ class CFile {
     bool fails;          ///< returns a status
     bool has_workspace;  ///< takes a pointer to it as last argument
   };
+  /// A function, and the element of the first input that it begins at.
+  struct Use {
+    const Function& function;
+    std::int64_t start;
+  };
   /// The function that computes a node. Nodes with equal bodies share one.
-  const Function& function_of(const CNode& node);
+  Use function_of(const CNode& node);
   /// Adds a function with this definition once.
   void add_function(const std::string& definition);
   /// Adds a table of constants. Returns its name.

@@ -39,16 +39,20 @@ class CBody {
   void use(const std::string& text);
   /// Declares that the body returns a status in some cases. A `return 0` is added to its end.
   void may_fail() { fails_ = true; }
+  /// Lets `x0` point to this element of the input, so that bodies for other elements are equal.
+  void start_at(std::int64_t element) { start_ = element; }
 
   const std::string& text() const { return text_; }
   const std::vector<std::string>& helpers() const { return helpers_; }
   bool fails() const { return fails_; }
+  std::int64_t start() const { return start_; }
 
  private:
   std::string text_;
   std::size_t depth_ = 1;
   std::vector<std::string> helpers_;
   bool fails_ = false;
+  std::int64_t start_ = 0;
 };
 
 /// Loops over the elements of a shape. Several operands are walked through, each with strides of

@@ -27,8 +27,9 @@ void emit_fill(const CNode& node, CBody& body, double number) {
 
 /// For operations that read each element from one position.
 void emit_access(const CNode& node, CBody& body, const Access& access) {
+  body.start_at(access.offset);
   emit_copy(body, node.output_shape(), "y0", strides_of(node.output_shape()), 0, "x0",
-            access.strides, access.offset);
+            access.strides, 0);
 }
 
 void emit_broadcast(const CNode& node, CBody& body) {

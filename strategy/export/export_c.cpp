@@ -210,8 +210,9 @@ class Exporter {
     const std::span<const ValueType> all(types);
     const Attributes& attributes =
         step.given != nullptr ? *step.given : tape().attributes(step.node);
-    const CFile::Function& function = file_.function_of(
+    const auto& [function, start] = file_.function_of(
         {*step.operation, attributes, all.first(step.inputs), all.subspan(step.inputs)});
+    if (start != 0) places[0] += " + " + std::to_string(start);
     if (function.has_workspace) places.push_back(workspace_text(step.workspace));
     add_comment(tape().where(step.node));
     std::string call = function.name + "(";

@@ -11,6 +11,7 @@
 #include "autodiff/operations/unary.h"
 #include "strategy/export/c_text.h"
 #include "strategy/export/export_c.h"
+#include "strategy/loops/scan.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/temporary_directory.h"
@@ -86,6 +87,9 @@ TEST_CASE("what C cannot express is refused by name", "[export]") {
   const std::string of_half = error([](const Var& x) { return tanh(cast(x, DType::bf16)); });
   CHECK_THAT(of_half, Contains("bf16 (2, 2)"));
   CHECK_THAT(of_half, Contains("exported are f32, f64, i32, i64 and bool, so cast it first"));
+  const auto step = [](const Var& x, const StepNumber&) { return tanh(x); };
+  CHECK_THAT(error([&](const Var& x) { return scan(x, 9, step); }),
+             Contains("the operation scan,"));
   CHECK(error([](const Var& x) { return tanh(x); }).empty());
 }
 

@@ -223,10 +223,11 @@ Var filtered(const Var& transition, const Var& start, const Tensor& measured, in
   Var state = start;
   Var loss = full(tape, {}, 0, start.dtype());
   const Var identity_matrix = tape.constant(measured);
+  const Var measured_at = tape.constant(Tensor::arange(20, start.dtype()));
   for (int step = 0; step < steps; ++step) {
     state = matmul(transition, state);
     const Var gain = solve(matmul(state, state, {.transpose_b = true}) + identity_matrix, state);
-    state = state - 0.1 * gain;
+    state = state - 0.1 * gain * measured_at[step];
     loss = loss + sum(square(state));
   }
   return loss;
