@@ -14,7 +14,7 @@ import sys
 
 layers = {
     "autodiff": ["autodiff", "autodiff/operations/functions", "autodiff/kernels", "autodiff/operations"],
-    "checkpoint": ["checkpoint/stores", "checkpoint", "checkpoint/chains", "checkpoint/planners"],
+    "checkpoint": ["checkpoint/stores", "checkpoint", "checkpoint/chains", "checkpoint/planners", "checkpoint/reverse"],
     "strategy": [
         "strategy/base",
         "strategy/compile/fusion",
