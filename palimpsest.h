@@ -34,6 +34,7 @@
 #include "checkpoint/planners.h"
 #include "checkpoint/planning_files.h"
 #include "checkpoint/rematerialize.h"
+#include "checkpoint/reverse/reverse.h"
 #include "checkpoint/stores/disk_seconds.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/backward.h"

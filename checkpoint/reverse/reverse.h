@@ -35,7 +35,8 @@ class ReverseChain {
   virtual StoredObject& state() = 0;
   /// Null if its bytes are not known.
   virtual StoredObject* adjoint() = 0;
-  virtual std::span<const Accumulated> accumulated() = 0;
+  virtual std::span<const NamedObject> accumulated() = 0;
+  virtual std::span<const NamedObject> inputs() = 0;
 };
 
 /// The driver without the types of states and adjoints.
@@ -81,8 +82,12 @@ struct ReverseFunctions {
   /// The same for adjoints. Needed to resume and with a lossy codec.
   std::function<std::vector<std::byte>(const Adjoint& adjoint)> save_adjoint = {};
   std::function<Adjoint(std::span<const std::byte> bytes)> load_adjoint = {};
-  /// What `reverse` adds to, such as a loss and the gradient of parameters.
-  std::vector<Accumulated> accumulated = {};
+  /// What `reverse` adds to, such as a loss and the gradient of parameters: `{named("loss",
+  /// loss)}`. They are saved and resumed under their names.
+  std::vector<NamedObject> accumulated = {};
+  /// What the functions read and do not change, such as parameters. A journal of other ones is
+  /// rejected.
+  std::vector<NamedObject> inputs = {};
 };
 
 /// Computes the adjoint of a chain of steps within a budget of memory. States are kept in memory
@@ -167,7 +172,8 @@ class ReverseDriver {
     bool has_segments() const override { return static_cast<bool>(functions_.reverse_segment); }
     StoredObject& state() override { return *state_; }
     StoredObject* adjoint() override { return adjoint_.get(); }
-    std::span<const Accumulated> accumulated() override { return functions_.accumulated; }
+    std::span<const NamedObject> accumulated() override { return functions_.accumulated; }
+    std::span<const NamedObject> inputs() override { return functions_.inputs; }
     Adjoint& adjoint_value() { return adjoint_value_; }
 
    private:

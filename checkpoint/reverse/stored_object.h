@@ -235,16 +235,15 @@ std::unique_ptr<StoredObject> stored(T& object) {
   return std::make_unique<detail::ObjectInMemory<T>>(object);
 }
 
-/// An object that `reverse` accumulates into, such as a loss or the gradient of parameters. It is
-/// saved and resumed under its name.
-struct Accumulated {
+/// An object with a name, which a driver saves and resumes, or compares.
+struct NamedObject {
   std::string name;
   std::shared_ptr<StoredObject> object;
 };
 
-/// `accumulated("loss", loss)`. The object must outlive the driver.
+/// `named("loss", loss)`. The object must outlive the driver.
 template <detail::Storable T>
-Accumulated accumulated(std::string name, T& object) {
+NamedObject named(std::string name, T& object) {
   return {std::move(name), stored(object)};
 }
 

@@ -1,0 +1,253 @@
+#include "checkpoint/reverse/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "autodiff/error.h"
+#include "checkpoint/reverse/journal_bytes.h"
+#include "checkpoint/stores/transfer.h"
+
+namespace palimpsest {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view journal_mark = "palimpsest journal 1\n";
+constexpr std::string_view file_prefix = "palimpsest-journal";
+constexpr std::string_view record_suffix = ".record";
+
+[[noreturn]] void fail_with_journal(const std::string& problem) {
+  throw FileError("[reverse] " + problem);
+}
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, int flags)
+      : number_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
+  ~OpenFile() {
+    if (number_ >= 0) close(number_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int get() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// Makes new and removed names of a directory durable.
+void sync_directory(const std::string& directory) {
+  const OpenFile file(directory, O_RDONLY | O_DIRECTORY);
+  if (file.get() >= 0) fsync(file.get());
+}
+
+std::vector<std::byte> content_of(const std::string& path) {
+  const OpenFile file(path, O_RDONLY);
+  struct stat status;
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) return {};
+  std::vector<std::byte> content(static_cast<std::size_t>(status.st_size));
+  const iovec piece{content.data(), content.size()};
+  const Transfer done = read_at(file.get(), 0, {&piece, 1});
+  content.resize(static_cast<std::size_t>(done.bytes));
+  return content;
+}
+
+void replace_file(const std::string& path, std::span<const std::byte> content) {
+  const std::string part = path + ".part";
+  int error = 0;
+  {
+    const OpenFile file(part, O_WRONLY | O_CREAT | O_TRUNC);
+    const iovec piece{const_cast<std::byte*>(content.data()), content.size()};
+    if (file.get() < 0) {
+      error = errno;
+    } else if (const Transfer done = write_at(file.get(), 0, {&piece, 1}); done.error != 0) {
+      error = done.error;
+    } else if (fsync(file.get()) != 0) {
+      error = errno;
+    }
+  }
+  if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  unlink(part.c_str());
+  const std::string problem = "[reverse] " + path + " cannot be written: " + reason_of(error);
+  if (error == ENOSPC || error == EDQUOT) {
+    throw EnvironmentError(problem + "; free disk space, and run again to continue");
+  }
+  throw FileError(problem + "; check the disk, and run again to continue");
+}
+
+/// The number of a record, from the name of its file.
+std::optional<std::uint64_t> number_in(std::string_view name) {
+  const std::string prefix = std::string(file_prefix) + "-";
+  if (!name.starts_with(prefix) || !name.ends_with(record_suffix)) return {};
+  const std::string_view digits =
+      name.substr(prefix.size(), name.size() - prefix.size() - record_suffix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return number;
+}
+
+}  // namespace
+
+/// The locked file of a directory.
+struct Journal::Lock {
+  explicit Lock(const std::string& directory)
+      : path(directory + "/" + std::string(file_prefix) + ".lock"), file(path, O_RDWR | O_CREAT) {
+    if (file.get() < 0) {
+      fail_with_journal("'" + directory + "' cannot be used for a journal: " + reason_of(errno) +
+                        "; name a directory that is writable");
+    }
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      throw EnvironmentError("[reverse] another process or driver uses the journal in '" +
+                             directory + "'; wait for it, or name another directory");
+    }
+  }
+
+  std::string path;
+  OpenFile file;
+};
+
+Journal::Journal(const std::string& directory, std::vector<std::string> identity, Where where)
+    : identity_(std::move(identity)), where_(where) {
+  std::error_code error;
+  directory_ = fs::absolute(directory, error).native();
+  fs::create_directories(directory_, error);
+  lock_ = std::make_unique<Lock>(directory_);
+  const std::string path = directory_ + "/" + std::string(file_prefix) + ".data";
+  OpenFile data(path, O_RDWR | O_CREAT);
+  if (data.get() < 0) fail_with_journal(path + " cannot be opened: " + reason_of(errno));
+  file_ = std::make_unique<ExtentFile>(data.get(), path, 0);
+  read_records();
+  data_ = data.release();
+}
+
+Journal::~Journal() {
+  if (data_ >= 0) close(data_);
+}
+
+std::string Journal::path_of(std::uint64_t number) const {
+  return directory_ + "/" + std::string(file_prefix) + "-" + std::to_string(number) +
+         std::string(record_suffix);
+}
+
+std::optional<JournalRecord> Journal::read_record(const std::string& path, bool& is_other) {
+  const std::vector<std::byte> content = content_of(path);
+  Hash128 hash;
+  if (content.size() < journal_mark.size() + sizeof hash) return {};
+  const auto body = std::span(content).first(content.size() - sizeof hash);
+  std::memcpy(&hash, content.data() + body.size(), sizeof hash);
+  if (hash != hash_bytes_128(body)) return {};
+  JournalReader reader(body);
+  if (reader.text() != journal_mark) return {};
+  std::vector<std::string> identity(reader.number());
+  for (std::string& line : identity) line = reader.text();
+  JournalRecord record;
+  record.number = reader.number();
+  record.position = reader.value<JournalPosition>();
+  is_other = record.position.phase == JournalPosition::Phase::finished && identity != identity_;
+  if (is_other) return {};
+  for (std::size_t i = 0; i < std::max(identity.size(), identity_.size()); ++i) {
+    const std::string there = i < identity.size() ? identity[i] : "nothing";
+    const std::string here = i < identity_.size() ? identity_[i] : "nothing";
+    if (there == here) continue;
+    throw ArgumentError("reverse",
+                        "the journal in '" + directory_ + "' is of another run: it has " + there +
+                            ", and this run has " + here +
+                            "; finish that run, or name another directory",
+                        where_);
+  }
+  record.entries.resize(reader.number());
+  for (JournalEntry& entry : record.entries) entry = reader.value<JournalEntry>();
+  return record;
+}
+
+void Journal::read_records() {
+  std::vector<std::uint64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto number = number_in(entry->path().filename().native());
+    if (number) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::greater());
+  bool is_other = false;
+  for (const std::uint64_t number : numbers) {
+    next_ = std::max(next_, number + 1);
+    if (std::optional<JournalRecord> record = read_record(path_of(number), is_other)) {
+      if (record->number == number) found_.push_back(std::move(*record));
+    }
+    if (is_other || found_.size() == 2) break;
+  }
+  if (numbers.empty() || !found_.empty() || is_other) return;
+  fail_with_journal("no record of the journal in '" + directory_ +
+                    "' can be read, because they are damaged; remove the directory to start the "
+                    "run afresh");
+}
+
+void Journal::continue_from(const JournalRecord& record) {
+  for (std::uint64_t later = record.number + 1; later < next_; ++later) {
+    unlink(path_of(later).c_str());
+  }
+  for (auto other = found_.rbegin(); other != found_.rend(); ++other) {
+    if (other->number > record.number) continue;
+    for (const JournalEntry& entry : other->entries) file_->hold(entry.extent);
+    kept_.push_back(*other);
+  }
+}
+
+void Journal::start() {
+  std::error_code error;
+  std::vector<fs::path> names;
+  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (number_in(entry->path().filename().native())) names.push_back(entry->path());
+  }
+  for (const fs::path& name : names) unlink(name.c_str());
+  file_->trim();
+}
+
+void Journal::forget(const JournalRecord& record) {
+  unlink(path_of(record.number).c_str());
+  for (const JournalEntry& entry : record.entries) file_->release(entry.extent);
+}
+
+void Journal::add(const JournalPosition& position, std::vector<JournalEntry> entries) {
+  file_->sync();
+  JournalRecord record{.number = next_++, .position = position, .entries = std::move(entries)};
+  JournalWriter writer;
+  writer.text(journal_mark);
+  writer.number(identity_.size());
+  for (const std::string& line : identity_) writer.text(line);
+  writer.number(record.number);
+  writer.value(record.position);
+  writer.number(record.entries.size());
+  for (const JournalEntry& entry : record.entries) writer.value(entry);
+  replace_file(path_of(record.number), writer.with_hash());
+  sync_directory(directory_);
+  for (const JournalEntry& entry : record.entries) file_->hold(entry.extent);
+  kept_.push_back(std::move(record));
+  for (; kept_.size() > 2; kept_.erase(kept_.begin())) forget(kept_.front());
+}
+
+void Journal::finish() {
+  for (; kept_.size() > 1; kept_.erase(kept_.begin())) forget(kept_.front());
+  file_->trim();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,217 @@
+#include "checkpoint/reverse/kept_states.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+namespace {
+
+/// Blocks of at least this size are mapped by the system in whole pages.
+constexpr Bytes page = 4096;
+
+std::span<std::byte> memory_in(const Buffer& buffer, Bytes bytes) {
+  return {buffer.get(), static_cast<std::size_t>(bytes)};
+}
+
+void save_into(const StoredObject& object, std::span<std::byte> memory) {
+  std::byte* next = memory.data();
+  object.save([&](std::span<const std::byte> piece) {
+    std::memcpy(next, piece.data(), piece.size());
+    next += piece.size();
+  });
+}
+
+void load_from(std::span<const std::byte> memory, StoredObject& object) {
+  const std::byte* next = memory.data();
+  object.load(std::ssize(memory), [&](std::span<std::byte> piece) {
+    std::memcpy(piece.data(), next, piece.size());
+    next += piece.size();
+  });
+}
+
+}  // namespace
+
+Bytes KeptStates::memory_of(Bytes bytes) {
+  const Bytes unit = bytes < 16 * page ? Bytes{buffer_alignment} : page;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+KeptStates::KeptStates(StoredObject& state, const Settings& settings, Meter meter)
+    : state_(state), settings_(settings), meter_(std::move(meter)) {
+  if (settings_.codec == nullptr) return;
+  plain_ = meter_.allocate(settings_.largest_state);
+  encoded_ = meter_.allocate(settings_.codec->most(settings_.largest_state));
+}
+
+KeptStates::~KeptStates() {
+  for (auto& tier : tiers_) {
+    for (KeptState& kept : tier) drop(kept);
+  }
+}
+
+void KeptStates::require_size(std::uint64_t step) const {
+  const bool is_limited = settings_.slot_bytes > 0 || settings_.codec != nullptr;
+  const Bytes bytes = is_limited ? state_.bytes() : 0;
+  if (bytes <= settings_.largest_state) return;
+  throw ArgumentError("reverse",
+                      "the state before step " + std::to_string(step) + " has " +
+                          std::to_string(bytes) + " bytes, more than the " +
+                          std::to_string(settings_.largest_state) +
+                          " that were planned for; set ReverseOptions::largest_state, or "
+                          "sizes_change",
+                      settings_.where);
+}
+
+std::span<const std::byte> KeptStates::encoded() {
+  const auto plain = memory_in(plain_, state_.bytes());
+  save_into(state_, plain);
+  const auto room = memory_in(encoded_, settings_.codec->most(settings_.largest_state));
+  return room.first(static_cast<std::size_t>(settings_.codec->encode(plain, room)));
+}
+
+Extent KeptStates::write_state(std::uint64_t step, bool encodes) {
+  const std::string what = "the state before step " + std::to_string(step);
+  if (!encodes) {
+    return settings_.file->write(
+        state_.bytes(), [&](const StoredObject::Sink& sink) { state_.save(sink); }, what);
+  }
+  const std::span<const std::byte> bytes = encoded();
+  return settings_.file->write(
+      std::ssize(bytes), [&](const StoredObject::Sink& sink) { sink(bytes); }, what);
+}
+
+void KeptStates::save_to_memory(KeptState& kept) {
+  kept.is_encoded = settings_.codec != nullptr && settings_.encodes_memory;
+  const std::span<const std::byte> bytes = kept.is_encoded ? encoded() : std::span<std::byte>();
+  kept.bytes = kept.is_encoded ? std::ssize(bytes) : state_.bytes();
+  const Bytes room = settings_.slot_bytes > 0 ? settings_.slot_bytes : kept.bytes;
+  if (kept.memory == nullptr || kept.room != room) {
+    kept.memory = nullptr;
+    kept.memory = meter_.allocate(room);
+    kept.room = room;
+  }
+  if (kept.is_encoded) {
+    std::memcpy(kept.memory.get(), bytes.data(), bytes.size());
+  } else {
+    save_into(state_, memory_in(kept.memory, kept.bytes));
+  }
+}
+
+void KeptStates::store(Tier where, std::uint32_t slot, std::uint64_t step) {
+  require_size(step);
+  std::vector<KeptState>& kept = tier(where);
+  if (slot >= kept.size()) kept.resize(slot + std::size_t{1});
+  KeptState& place = kept[slot];
+  if (settings_.file != nullptr) settings_.file->release(std::exchange(place.extent, {}));
+  place.step = step;
+  if (where == Tier::memory) return save_to_memory(place);
+  place.is_encoded = settings_.codec != nullptr;
+  place.bytes = 0;
+  place.extent = write_state(step, place.is_encoded);
+  place.bytes = place.extent.bytes;
+  ++disk_writes_;
+}
+
+bool KeptStates::load(const KeptState& kept) {
+  if (kept.memory == nullptr) {
+    ++disk_reads_;
+    if (!kept.is_encoded) {
+      // Damaged bytes must not reach functions that interpret them.
+      const bool is_memory = state_.header_bytes() == 0 && state_.workspace() == 0;
+      if (!is_memory && !settings_.file->is_intact(kept.extent)) return false;
+      return settings_.file->read(kept.extent, [&](const StoredObject::Source& source) {
+        state_.load(kept.extent.bytes, source);
+      });
+    }
+    const bool is_intact =
+        settings_.file->read(kept.extent, [&](const StoredObject::Source& source) {
+          source(memory_in(encoded_, kept.extent.bytes));
+        });
+    if (!is_intact) return false;
+  }
+  const std::span<const std::byte> bytes = kept.memory != nullptr
+                                               ? memory_in(kept.memory, kept.bytes)
+                                               : memory_in(encoded_, kept.extent.bytes);
+  if (!kept.is_encoded) {
+    load_from(bytes, state_);
+    return true;
+  }
+  const auto plain = memory_in(plain_, settings_.codec->decoded_bytes(bytes));
+  internal_check(settings_.codec->decode(bytes, plain), "a kept state cannot be decoded");
+  load_from(plain, state_);
+  return true;
+}
+
+bool KeptStates::matches(const KeptState& kept) {
+  HashStream hash;
+  if (kept.is_encoded) {
+    hash.add(encoded());
+  } else {
+    state_.save([&](std::span<const std::byte> piece) { hash.add(piece); });
+  }
+  return hash.digest() == kept.extent.hash;
+}
+
+void KeptStates::replace(KeptState& kept, Tier where) {
+  settings_.file->release(std::exchange(kept.extent, {}));
+  if (where == Tier::memory) {
+    save_to_memory(kept);
+    if (settings_.slot_bytes == 0) held_bytes_ += memory_of(kept.bytes);
+  } else {
+    kept.extent = write_state(kept.step, kept.is_encoded);
+  }
+}
+
+Bytes KeptStates::prepare(std::uint64_t step) {
+  require_size(step);
+  prepared_ = settings_.codec == nullptr ? state_.bytes() : std::ssize(encoded());
+  return memory_of(prepared_);
+}
+
+void KeptStates::push(std::uint64_t step) {
+  KeptState& kept = tier(Tier::memory).emplace_back();
+  kept.step = step;
+  kept.bytes = kept.room = prepared_;
+  kept.is_encoded = settings_.codec != nullptr;
+  kept.memory = meter_.allocate(prepared_);
+  if (kept.is_encoded) {
+    std::memcpy(kept.memory.get(), encoded_.get(), static_cast<std::size_t>(prepared_));
+  } else {
+    save_into(state_, memory_in(kept.memory, prepared_));
+  }
+  held_bytes_ += memory_of(prepared_);
+}
+
+void KeptStates::drop(KeptState& kept) {
+  if (settings_.file != nullptr) settings_.file->release(kept.extent);
+  if (kept.memory != nullptr && settings_.slot_bytes == 0) held_bytes_ -= memory_of(kept.bytes);
+  kept = {};
+}
+
+void KeptStates::write(KeptState& kept) {
+  if (kept.memory == nullptr || kept.extent) return;
+  kept.extent = settings_.file->write(
+      kept.bytes, [&](const StoredObject::Sink& sink) { sink(memory_in(kept.memory, kept.bytes)); },
+      "the state before step " + std::to_string(kept.step));
+}
+
+bool KeptStates::read(KeptState& kept) {
+  const Bytes room = settings_.slot_bytes > 0 ? settings_.slot_bytes : kept.bytes;
+  kept.memory = meter_.allocate(room);
+  kept.room = room;
+  const bool is_intact = settings_.file->read(kept.extent, [&](const StoredObject::Source& source) {
+    source(memory_in(kept.memory, kept.bytes));
+  });
+  if (!is_intact) {
+    kept.memory = nullptr;
+    return false;
+  }
+  if (settings_.slot_bytes == 0) held_bytes_ += memory_of(kept.bytes);
+  return true;
+}
+
+}  // namespace palimpsest

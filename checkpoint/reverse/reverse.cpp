@@ -1,0 +1,308 @@
+#include "checkpoint/reverse/reverse.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "checkpoint/reverse/reverse_run.h"
+#include "checkpoint/stores/disk_seconds.h"
+#include "checkpoint/stores/hash_stream.h"
+
+namespace palimpsest {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A step is measured over so much time, or so many steps.
+constexpr std::chrono::duration<double> probe_time(0.02);
+constexpr std::uint64_t probe_steps = 16;
+
+void require(bool holds, const char* problem, const Where& where) {
+  if (!holds) throw ArgumentError("reverse", problem, where);
+}
+
+void check_options(const ReverseOptions& options, const Where& where) {
+  require(options.memory_budget > 0, "the memory budget is not positive; give bytes", where);
+  require(options.largest_state >= 0 && options.tape_bytes_per_step >= 0,
+          "a number of bytes is negative; give sizes", where);
+  require(options.resume.empty() == options.tag.empty(),
+          "resume and tag belong together; give a directory, and a tag that names the program, its "
+          "version and its step function",
+          where);
+  require(!options.stop_after || !options.resume.empty(),
+          "stop_after needs a journal to continue from; set resume", where);
+  require(options.record_every.count() >= 0, "record_every is negative; give a time", where);
+  require(options.sampled_segments >= 0, "sampled_segments is negative; give a number", where);
+  require(options.resume.empty() || options.spill.empty() ||
+              fs::absolute(options.spill) == fs::absolute(options.resume),
+          "spill and resume name different directories; name the same one, because a run that "
+          "continues needs its states on disk",
+          where);
+  const bool is_zfp = options.codec == ReverseCodec::zfp;
+  require(is_zfp || (options.tolerance == 0 && options.codec_shape.empty()),
+          "tolerance and codec_shape belong to ReverseCodec::zfp; leave them out", where);
+  const bool is_lossy = is_zfp || options.codec == ReverseCodec::half;
+  require(!options.check || !is_lossy,
+          "check compares states bit by bit, which a lossy codec changes; use ReverseCodec::none "
+          "or zstd",
+          where);
+  require(!options.sizes_change || options.spill.empty(),
+          "sizes_change keeps states in memory only; leave out spill, or set largest_state instead",
+          where);
+  require(!options.disk_costs || !options.spill.empty(),
+          "disk_costs belong to a directory; set spill", where);
+  if (options.disk_costs) require_valid(*options.disk_costs);
+}
+
+void check_chain(const ReverseOptions& options, ReverseChain& chain, const Where& where) {
+  require(options.steps.has_value() != chain.has_done(),
+          "the end of the chain is not clear; give either the number of steps or done", where);
+  require(chain.has_segments() == (options.tape_bytes_per_step > 0),
+          "reverse_segment and tape_bytes_per_step belong together; give both or none", where);
+  require(chain.state().bytes() > 0, "the state has no bytes; give a state that has", where);
+  const bool is_lossy = options.codec == ReverseCodec::zfp || options.codec == ReverseCodec::half;
+  require(chain.adjoint() != nullptr ||
+              (options.resume.empty() && (!is_lossy || options.sampled_segments == 0)),
+          "the bytes of the adjoint are needed and not known; give save_adjoint and load_adjoint, "
+          "or give its type a member parts()",
+          where);
+}
+
+std::string hash_text(const StoredObject& object) {
+  HashStream hash;
+  object.save([&](std::span<const std::byte> piece) { hash.add(piece); });
+  const auto [low, high] = hash.digest();
+  return std::to_string(high) + "/" + std::to_string(low);
+}
+
+/// What a journal and its run must have in common.
+std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain& chain) {
+  const auto number = [](const char* name, auto value) {
+    return std::string(name) + " " + std::to_string(value);
+  };
+  std::vector<std::string> lines{
+      "tag '" + options.tag + "'",
+      options.steps ? number("steps", *options.steps) : "an unknown number of steps",
+      number("memory budget", options.memory_budget),
+      number("tape bytes per step", options.tape_bytes_per_step),
+      number("bytes of a state", std::max(chain.state().bytes(), options.largest_state)),
+      number("spill", options.spill.empty() ? 0 : 1),
+      number("sizes_change", options.sizes_change ? 1 : 0),
+      number("codec", static_cast<int>(options.codec)),
+      number("tolerance", options.tolerance),
+      number("sampled segments", options.sampled_segments),
+      number("check", options.check ? 1 : 0),
+      "state 0 with the hash " + hash_text(chain.state())};
+  for (const std::size_t size : options.codec_shape) lines.push_back(number("codec_shape", size));
+  if (options.group != nullptr) {
+    lines.push_back(number("rank", options.group->rank()));
+    lines.push_back(number("processes", options.group->size()));
+  }
+  for (const NamedObject& object : chain.accumulated()) {
+    lines.push_back("accumulated object " + object.name + " of " +
+                    std::to_string(object.object->bytes()) + " bytes");
+  }
+  for (const NamedObject& object : chain.inputs()) {
+    lines.push_back("input " + object.name + " with the hash " + hash_text(*object.object));
+  }
+  return lines;
+}
+
+/// Seconds of a step, from steps that are undone again.
+double measure_step(const ReverseOptions& options, ReverseChain& chain) {
+  StoredObject& state = chain.state();
+  std::vector<std::byte> copy;
+  copy.reserve(static_cast<std::size_t>(state.bytes()));
+  state.save([&](std::span<const std::byte> piece) {
+    copy.insert(copy.end(), piece.begin(), piece.end());
+  });
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  std::uint64_t steps = 0;
+  const auto is_last = [&] { return options.steps ? steps == *options.steps : chain.done(steps); };
+  while (steps < probe_steps && Clock::now() - start < probe_time && !is_last()) {
+    chain.advance(steps++);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  state.load(std::ssize(copy), [from = copy.data()](std::span<std::byte> piece) mutable {
+    std::memcpy(piece.data(), from, piece.size());
+    from += piece.size();
+  });
+  return steps == 0 ? 0 : seconds / static_cast<double>(steps);
+}
+
+struct MeasuredCosts {
+  std::optional<DiskCosts> costs;
+  double step_seconds = 0;
+};
+
+/// The costs of the disk, measured unless they are given.
+MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
+  if (options.spill.empty() || options.disk_costs) return {options.disk_costs};
+  MeasuredCosts measured;
+  measured.step_seconds = measure_step(options, chain);
+  // The disk holds at most a state for each step; more than 2^40 bytes are no cache anyway.
+  constexpr Bytes most = Bytes{1} << 40;
+  const Bytes bytes = std::max(chain.state().bytes(), options.largest_state);
+  const auto states =
+      static_cast<Bytes>(std::min<std::uint64_t>(options.steps.value_or(1 << 20), 1 << 20));
+  const DiskSeconds disk =
+      measure_disk(options.spill, bytes, std::min(most / bytes, states) * bytes);
+  const double step = std::max(measured.step_seconds, 1e-9);
+  double costs[] = {-disk.write / step, -disk.read / step};
+  if (options.group != nullptr) options.group->least(costs);
+  measured.costs = DiskCosts{-costs[0], -costs[1]};
+  return measured;
+}
+
+/// Whether a run can continue from a record. A state that is damaged can be made again if the codec
+/// is exact.
+bool is_usable(const JournalRecord& record, ExtentFile& file, bool is_exact) {
+  return std::ranges::all_of(record.entries, [&](const JournalEntry& entry) {
+    using Kind = JournalEntry::Kind;
+    const bool is_state =
+        entry.kind == Kind::in_memory || entry.kind == Kind::on_disk || entry.kind == Kind::state;
+    if (is_state && (is_exact || entry.kind == Kind::on_disk)) return true;
+    return file.is_intact(entry.extent);
+  });
+}
+
+/// The record to continue from; null if there is none. All processes of a group take the same.
+const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* group) {
+  const JournalRecord* record = nullptr;
+  for (const JournalRecord& found : journal.found()) {
+    if (record == nullptr && is_usable(found, journal.file(), is_exact)) record = &found;
+  }
+  if (record == nullptr && !journal.found().empty()) {
+    throw FileError("[reverse] " + journal.file().path() +
+                    " is damaged where both records of the journal need it; remove the directory "
+                    "to start the run afresh");
+  }
+  if (group == nullptr) return record;
+  std::int64_t number[] = {record == nullptr ? 0 : static_cast<std::int64_t>(record->number)};
+  group->least(number);
+  if (number[0] == 0) return nullptr;
+  for (const JournalRecord& found : journal.found()) {
+    if (found.number == static_cast<std::uint64_t>(number[0])) return &found;
+  }
+  throw FileError(
+      "[reverse] the journals of the processes do not belong together; remove the "
+      "directories to start the run afresh");
+}
+
+}  // namespace
+
+void detail::throw_size_of_object(Bytes object, Bytes stored) {
+  throw ArgumentError("[reverse] an object of " + std::to_string(object) +
+                      " bytes cannot be made from " + std::to_string(stored) +
+                      " bytes; give objects whose ranges can be resized, or keep their sizes");
+}
+
+struct ReverseRunner::Parts {
+  ReverseOptions options;
+  Where where;
+  ReverseReport report;
+};
+
+ReverseRunner::ReverseRunner(ReverseOptions options, Where where) {
+  check_options(options, where);
+  parts_ = std::make_unique<Parts>(Parts{std::move(options), where, {}});
+}
+
+ReverseRunner::~ReverseRunner() = default;
+ReverseRunner::ReverseRunner(ReverseRunner&&) noexcept = default;
+ReverseRunner& ReverseRunner::operator=(ReverseRunner&&) noexcept = default;
+
+const ReverseReport& ReverseRunner::report() const { return parts_->report; }
+
+bool ReverseRunner::run(ReverseChain& chain) {
+  ReverseOptions options = parts_->options;
+  const Where& where = parts_->where;
+  ReverseReport& report = parts_->report;
+  report = {};
+  check_chain(options, chain, where);
+  if (options.group != nullptr) {
+    std::int64_t agreed[] = {options.memory_budget, -chain.state().bytes(), -options.largest_state};
+    options.group->least(agreed);
+    options.memory_budget = agreed[0];
+    options.largest_state = -std::min(agreed[1], agreed[2]);
+  }
+  const StoredObject& state = chain.state();
+  const auto codec = make_snapshot_codec(options, state.dtype(), state.header_bytes(), where);
+  std::optional<Journal> journal;
+  const JournalRecord* record = nullptr;
+  if (!options.resume.empty()) {
+    journal.emplace(options.resume, identity_of(options, chain), where);
+    record = record_of(*journal, codec == nullptr || codec->is_exact(), options.group.get());
+  }
+  std::optional<DiskCosts> costs;
+  if (record == nullptr) {
+    costs = costs_of(options, chain).costs;
+  } else if (!options.spill.empty()) {
+    costs = DiskCosts{record->position.write_cost, record->position.read_cost};
+  }
+  const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
+  ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
+  if (record != nullptr) {
+    journal->continue_from(*record);
+    report.resumed_at = record->position.current == JournalPosition::none
+                            ? record->position.left
+                            : record->position.current;
+    if (!run.continue_from(*record)) {
+      throw FileError("[reverse] " + journal->file().path() +
+                      " is damaged; remove the directory to start the run afresh");
+    }
+  } else {
+    if (journal) journal->start();
+    run.begin();
+  }
+  bool finished = false;
+  try {
+    finished = run.run();
+  } catch (...) {
+    run.finish_report();
+    throw;
+  }
+  run.finish_report();
+  return finished;
+}
+
+ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
+  const ReverseOptions& options = parts_->options;
+  check_chain(options, chain, parts_->where);
+  const StoredObject& state = chain.state();
+  const auto codec =
+      make_snapshot_codec(options, state.dtype(), state.header_bytes(), parts_->where);
+  const MeasuredCosts measured = costs_of(options, chain);
+  const ReversePlan plan =
+      plan_reversal(options, chain, codec.get(), measured.costs, parts_->where);
+  ReverseForecast forecast{.steps = plan.steps.value_or(0),
+                           .segment_steps = plan.segment,
+                           .states_in_memory = plan.snapshots,
+                           .bytes = plan.bytes(options.tape_bytes_per_step),
+                           .step_seconds = measured.step_seconds};
+  if (!plan.steps) return forecast;
+  const auto schedule = make_chain_schedule(plan.units(), plan.snapshots, plan.costs);
+  const auto seed_and_tapes = *plan.units() + 1;
+  // The last unit may be shorter; it is advanced over only once.
+  forecast.steps_advanced_again =
+      (schedule->forward_units() - seed_and_tapes - *plan.units()) * plan.segment;
+  forecast.disk_writes = schedule->writes();
+  forecast.disk_reads = schedule->reads();
+  forecast.bytes_written = static_cast<Bytes>(forecast.disk_writes) * plan.largest_state;
+  forecast.bytes_read = static_cast<Bytes>(forecast.disk_reads) * plan.largest_state;
+  const double advances = static_cast<double>(*plan.steps + forecast.steps_advanced_again);
+  forecast.seconds = measured.step_seconds * advances;
+  if (plan.step_costs) {
+    forecast.seconds += measured.step_seconds *
+                        (plan.step_costs->write * static_cast<double>(forecast.disk_writes) +
+                         plan.step_costs->read * static_cast<double>(forecast.disk_reads));
+  }
+  return forecast;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "checkpoint/chains/binomial.h"
+#include "checkpoint/reverse/reverse_run.h"
+
+// States of different sizes. In the sweep, the states to be kept are chosen as `OnlineSnapshots`
+// chooses them, for as many states as fit if all are as large as the largest one so far. The state
+// given up for another one is the last one whose gap may be joined with the one before. In the
+// reversal, a gap is divided where `BinomialSchedule` divides it for as many states as fit then.
+
+namespace palimpsest {
+namespace {
+
+/// β(s, r) = C(s + r, s), or the largest number if it is larger.
+std::uint64_t longest_chain(std::uint64_t s, std::uint64_t r) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t beta = 1;
+  for (std::uint64_t i = 1; i <= std::min(s, r); ++i) {
+    const std::uint64_t factor = std::max(s, r) + i;
+    if (beta > most / factor) return most;
+    beta = beta * factor / i;
+  }
+  return beta;
+}
+
+}  // namespace
+
+std::uint64_t ReverseRun::fitting(Bytes bytes) const {
+  const Bytes each = std::max<Bytes>(static_cast<Bytes>(position_.largest_kept), 1);
+  return static_cast<std::uint64_t>(std::max<Bytes>(bytes / (each + plan_.entry_bytes), 0));
+}
+
+Bytes ReverseRun::room_left() {
+  const Bytes count = std::ssize(kept_->tier(KeptStates::Tier::memory));
+  return plan_.room - kept_->held_bytes() - count * plan_.entry_bytes;
+}
+
+bool ReverseRun::make_room(Bytes bytes) {
+  std::vector<KeptState>& held = kept_->tier(KeptStates::Tier::memory);
+  const auto units = [&](std::uint64_t first, std::uint64_t last) {
+    return (last - first) / plan_.segment;
+  };
+  while (room_left() < bytes + plan_.entry_bytes) {
+    if (held.size() < 2) return held.empty();
+    const std::uint64_t s = std::max<std::uint64_t>(fitting(plan_.room), held.size());
+    std::uint64_t end = position_.current;
+    std::size_t victim = held.size() - 1;
+    for (; victim > 0; --victim) {
+      const std::uint64_t joined = units(held[victim - 1].step, end);
+      if (joined <= longest_chain(s + 1 - victim, position_.repetitions - 1)) break;
+      end = held[victim].step;
+    }
+    if (victim == 0) {
+      ++position_.repetitions;
+      continue;
+    }
+    kept_->drop(held[victim]);
+    held.erase(held.begin() + static_cast<std::ptrdiff_t>(victim));
+  }
+  return true;
+}
+
+void ReverseRun::sweep_by_bytes() {
+  const std::vector<KeptState>& held = kept_->tier(KeptStates::Tier::memory);
+  position_.repetitions = std::max<std::uint64_t>(position_.repetitions, 1);
+  while (!is_last()) {
+    const std::uint64_t step = position_.current;
+    const bool begins_unit = step % plan_.segment == 0;
+    if (begins_unit && (held.empty() || held.back().step < step)) {
+      const std::uint64_t s = std::max<std::uint64_t>(fitting(plan_.room), held.size());
+      while (longest_chain(s, position_.repetitions) <= step / plan_.segment) {
+        ++position_.repetitions;
+      }
+      const std::uint64_t gap = position_.repetitions * plan_.segment;
+      const bool is_due =
+          held.empty() || fitting(room_left()) > 0 || step - held.back().step >= gap;
+      if (is_due) keep_by_bytes(/*for_good=*/false);
+    }
+    advance_to(step + 1);
+  }
+  position_.length = position_.left = position_.current;
+  seed();
+  pause();
+}
+
+void ReverseRun::keep_by_bytes(bool for_good) {
+  const std::uint64_t step = position_.current;
+  const Bytes bytes = kept_->prepare(step);
+  position_.largest_kept = std::max(position_.largest_kept, static_cast<std::uint64_t>(bytes));
+  const bool fits = for_good ? room_left() >= bytes + plan_.entry_bytes : make_room(bytes);
+  if (!fits) return;
+  kept_->push(step);
+  const auto count = static_cast<std::uint64_t>(std::ssize(kept_->tier(KeptStates::Tier::memory)));
+  report_.states_in_memory = std::max(report_.states_in_memory, count);
+}
+
+std::uint64_t ReverseRun::split(std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t segment = plan_.segment;
+  const auto units = static_cast<std::uint32_t>((last - first + segment - 1) / segment);
+  const std::uint64_t s = 1 + fitting(room_left());
+  BinomialSchedule schedule(units, static_cast<std::uint32_t>(std::min<std::uint64_t>(s, units)));
+  std::optional<ChainAction> action = schedule.next();
+  while (action->kind != ChainAction::Kind::advance) action = schedule.next();
+  return first + action->step * segment;
+}
+
+void ReverseRun::reverse_by_bytes() {
+  std::vector<KeptState>& held = kept_->tier(KeptStates::Tier::memory);
+  while (position_.left > 0) {
+    if (held.back().step >= position_.left) {
+      kept_->drop(held.back());
+      held.pop_back();
+      continue;
+    }
+    const std::uint64_t last = (position_.left - 1) / plan_.segment * plan_.segment;
+    if (position_.current == none) restore(held.back(), KeptStates::Tier::memory);
+    while (position_.current < last) {
+      std::uint64_t target = split(held.back().step, position_.left);
+      // The state at the target did not fit.
+      if (position_.current >= target) target = last;
+      advance_to(target);
+      if (position_.current < last) keep_by_bytes(/*for_good=*/true);
+    }
+    reverse_unit(last);
+    pause();
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,177 @@
+#include "checkpoint/reverse/reverse_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "autodiff/error.h"
+#include "checkpoint/chains/binomial.h"
+#include "checkpoint/plan.h"
+#include "checkpoint/reverse/chain_schedule.h"
+#include "checkpoint/reverse/error_samples.h"
+#include "checkpoint/reverse/extent_file.h"
+#include "checkpoint/reverse/kept_states.h"
+#include "checkpoint/reverse/state_hashes.h"
+
+namespace palimpsest {
+namespace {
+
+/// The runner itself, and tables that do not grow.
+constexpr Bytes base_bytes = 8 << 10;
+/// For each state that is kept: its entry, that of the schedule, and what the allocator adds.
+constexpr Bytes entry_bytes = 256;
+/// A two-tier schedule is planned in this many bytes per step, of at most so many steps.
+constexpr Bytes planning_bytes = 48;
+constexpr std::uint64_t most_planned = 1 << 18;
+
+bool has_file(const ReverseOptions& options) {
+  return !options.spill.empty() || !options.resume.empty();
+}
+
+/// Adds the bytes of everything but states and tapes to a plan.
+void add_fixed_bytes(const ReverseOptions& options, ReverseChain& chain, const SnapshotCodec* codec,
+                     ReversePlan& plan) {
+  plan.fixed_bytes = base_bytes + chain.state().workspace() +
+                     static_cast<Bytes>(plan.hashes * sizeof(std::uint64_t));
+  if (has_file(options)) plan.fixed_bytes += ExtentFile::memory_bytes;
+  if (codec == nullptr) return;
+  plan.fixed_bytes += codec->memory_bytes();
+  plan.buffer_bytes = KeptStates::memory_of(plan.largest_state) +
+                      KeptStates::memory_of(codec->most(plan.largest_state));
+  if (codec->is_exact() || options.sampled_segments == 0) return;
+  plan.fixed_bytes += ErrorSamples::copies_bytes(plan.largest_state, chain);
+  plan.buffer_bytes +=
+      ErrorSamples::states_bytes(options.sampled_segments, plan.largest_state, has_file(options));
+}
+
+/// Forward steps with `snapshots` slots and segments of `segment` steps.
+double steps_with(std::uint64_t steps, std::uint64_t segment, std::uint64_t snapshots) {
+  const std::uint64_t units = (steps + segment - 1) / segment + 1;
+  return static_cast<double>(segment) *
+         static_cast<double>(binomial_forward_steps(static_cast<std::uint32_t>(units),
+                                                    static_cast<std::uint32_t>(snapshots)));
+}
+
+/// The number of steps per segment that makes the fewest steps run again.
+std::uint64_t best_segment(std::optional<std::uint64_t> steps, Bytes room, Bytes slot, Bytes tape) {
+  const auto longest = [&](Bytes states) {
+    return static_cast<std::uint64_t>(std::max<Bytes>((room - states) / tape, 1));
+  };
+  // Nothing is known about the length: half for the tape.
+  if (!steps) return longest(std::max(room / 2, slot));
+  std::uint64_t best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (Bytes snapshots = 1; snapshots * slot + tape <= room;
+       snapshots += std::max<Bytes>(snapshots / 32, 1)) {
+    const std::uint64_t segment =
+        std::clamp<std::uint64_t>(longest(snapshots * slot), 1, std::max<std::uint64_t>(*steps, 1));
+    const double cost = steps_with(*steps, segment, static_cast<std::uint64_t>(snapshots));
+    if (cost < least) {
+      least = cost;
+      best = segment;
+    }
+    if (snapshots > static_cast<Bytes>(*steps)) break;
+  }
+  return best;
+}
+
+std::uint32_t snapshots_in(Bytes room, Bytes slot, std::uint64_t units) {
+  const auto fitting = static_cast<std::uint64_t>(room / slot);
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(fitting, 1, std::max<std::uint64_t>(units, 1)));
+}
+
+/// Bytes of memory for what is known of states on disk, and for their schedule.
+Bytes disk_table(const ReversePlan& plan, std::uint32_t snapshots) {
+  const auto schedule = make_chain_schedule(plan.units(), snapshots, plan.costs);
+  const auto writes = static_cast<Bytes>(schedule->writes());
+  const auto planned = static_cast<Bytes>(std::min(*plan.units() + 1, most_planned));
+  constexpr Bytes entry_of_piece = 8;
+  constexpr Bytes entry_of_length = 4;
+  return writes * (plan.entry_bytes + ExtentFile::extent_bytes + entry_of_piece) +
+         planned * entry_of_length;
+}
+
+[[noreturn]] void refuse(Bytes budget, Bytes smallest) {
+  throw BudgetError("[reverse] the budget of " + format_bytes(budget) +
+                        " is too small; the smallest feasible budget is " + format_bytes(smallest) +
+                        " (" + std::to_string(smallest) + " bytes)",
+                    budget, smallest);
+}
+
+}  // namespace
+
+Bytes ReversePlan::bytes(Bytes tape_bytes_per_step) const {
+  const Bytes tape = static_cast<Bytes>(segment) * tape_bytes_per_step;
+  return fixed_bytes + buffer_bytes + tape + room;
+}
+
+ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
+                          const SnapshotCodec* codec, const std::optional<DiskCosts>& costs,
+                          const Where& where) {
+  ReversePlan plan;
+  plan.steps = options.steps;
+  plan.largest_state = std::max(chain.state().bytes(), options.largest_state);
+  constexpr std::uint64_t most_units = std::numeric_limits<std::uint32_t>::max() - 2;
+  if (plan.steps.value_or(0) > most_units) {
+    throw ArgumentError("reverse",
+                        std::to_string(*plan.steps) + " steps are too many; reverse at most " +
+                            std::to_string(most_units) + " at once, or join steps",
+                        where);
+  }
+  const bool on_disk = !options.spill.empty();
+  // States in memory are compressed if they need not be read from the disk, or if that takes a
+  // known part of their bytes.
+  plan.encodes_memory = codec != nullptr && (codec->is_fixed() || !on_disk);
+  plan.by_bytes = options.sizes_change || (plan.encodes_memory && !codec->is_fixed());
+  if (options.check) {
+    plan.hashes = StateHashes::most_entries;
+    if (plan.steps) plan.hashes = std::min<std::size_t>(plan.hashes, *plan.steps + 1);
+  }
+  add_fixed_bytes(options, chain, codec, plan);
+  plan.slot_bytes = plan.encodes_memory && codec->is_fixed() ? codec->most(plan.largest_state)
+                                                             : plan.largest_state;
+  plan.entry_bytes = entry_bytes + (options.resume.empty() ? 0 : 4 * ExtentFile::extent_bytes);
+  const Bytes slot = KeptStates::memory_of(plan.slot_bytes) + plan.entry_bytes;
+  const Bytes tape = chain.has_segments() ? options.tape_bytes_per_step : 0;
+  const Bytes fixed = plan.fixed_bytes + plan.buffer_bytes;
+  Bytes planning = 0;
+  Bytes most_table = 0;
+  if (costs && plan.steps && *plan.steps > 1) {
+    plan.costs = costs;
+    planning = planning_bytes * static_cast<Bytes>(std::min(*plan.steps + 1, most_planned));
+    most_table = disk_table(plan, 1);
+  }
+  const Bytes smallest = fixed + std::max(tape + slot + most_table, planning);
+  if (options.memory_budget < smallest) refuse(options.memory_budget, smallest);
+
+  const Bytes available = options.memory_budget - fixed;
+  if (tape > 0) plan.segment = best_segment(plan.steps, available - most_table, slot, tape);
+  plan.room = available - static_cast<Bytes>(plan.segment) * tape;
+  if (costs) {
+    const auto length = static_cast<double>(plan.segment);
+    plan.step_costs = costs;
+    plan.costs = DiskCosts{costs->write / length, costs->read / length};
+  }
+  const std::uint64_t units = plan.units().value_or(most_units);
+  plan.snapshots = snapshots_in(plan.room, slot, units);
+  if (plan.costs && plan.steps && plan.snapshots < units) {
+    // The table of states on disk takes memory too, and is larger the fewer states are in memory.
+    Bytes table = disk_table(plan, plan.snapshots);
+    for (Bytes before = -1; table > before;) {
+      plan.snapshots = snapshots_in(plan.room - table, slot, units);
+      before = std::exchange(table, std::max(table, disk_table(plan, plan.snapshots)));
+    }
+    plan.fixed_bytes += table;
+    plan.room -= table;
+  }
+  if (plan.by_bytes) {
+    plan.slot_bytes = 0;
+  } else {
+    plan.room = plan.snapshots * slot;
+  }
+  return plan;
+}
+
+}  // namespace palimpsest

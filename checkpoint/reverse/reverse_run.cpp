@@ -1,0 +1,312 @@
+#include "checkpoint/reverse/reverse_run.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+namespace {
+
+/// The clock is read about so often.
+constexpr double look_seconds = 0.001;
+constexpr std::uint64_t most_pauses = 1 << 20;
+constexpr std::chrono::duration<double> show_every(0.05);
+
+}  // namespace
+
+ReverseRun::ReverseRun(const ReverseOptions& options, const Where& where, ReverseChain& chain,
+                       const ReversePlan& plan, SnapshotCodec* codec, Journal* journal,
+                       ReverseReport& report)
+    : options_(options),
+      where_(where),
+      chain_(chain),
+      plan_(plan),
+      journal_(journal),
+      report_(report) {
+  if (journal != nullptr) {
+    file_ = &journal->file();
+  } else if (!options.spill.empty()) {
+    spill_ = std::make_unique<LockedFile>(options.spill);
+    spill_file_ =
+        std::make_unique<ExtentFile>(spill_->descriptor(), spill_->path(), LockedFile::first_free);
+    file_ = spill_file_.get();
+  }
+  kept_.emplace(chain.state(),
+                KeptStates::Settings{.codec = codec,
+                                     .encodes_memory = plan.encodes_memory,
+                                     .largest_state = plan.largest_state,
+                                     .slot_bytes = plan.slot_bytes,
+                                     .file = file_,
+                                     .where = where},
+                meter_);
+  if (!plan.by_bytes) {
+    kept_->tier(KeptStates::Tier::memory).reserve(plan.snapshots);
+    schedule_ = make_chain_schedule(plan.units(), plan.snapshots, plan.costs);
+  }
+  if (plan.hashes > 0) hashes_.emplace(plan.hashes);
+  const bool is_lossy = codec != nullptr && !codec->is_exact();
+  if (is_lossy && options.sampled_segments > 0) {
+    samples_.emplace(options.sampled_segments, plan.steps, plan.segment, chain, file_, meter_);
+  }
+  report_.states_in_memory = plan.by_bytes ? 0 : plan.snapshots;
+  if (plan.by_bytes || !plan.steps) return;
+  expected_ = *plan.steps + (schedule_->forward_units() - *plan.units() - 1) * plan.segment;
+}
+
+std::uint64_t ReverseRun::step_of(std::uint64_t unit) const {
+  const std::uint64_t step = unit * plan_.segment;
+  return position_.length > 0 ? std::min(step, position_.length) : step;
+}
+
+void ReverseRun::begin() {
+  position_ = {};
+  if (plan_.steps) position_.length = position_.left = *plan_.steps;
+  if (plan_.step_costs) {
+    position_.write_cost = plan_.step_costs->write;
+    position_.read_cost = plan_.step_costs->read;
+  }
+  if (hashes_) hashes_->check(0, chain_.state(), where_);
+  if (samples_) samples_->visit(0);
+}
+
+bool ReverseRun::run() {
+  if (position_.phase == Phase::finished) {
+    report_.finished = true;
+    return true;
+  }
+  try {
+    if (plan_.by_bytes) {
+      if (is_sweep()) sweep_by_bytes();
+      reverse_by_bytes();
+    } else {
+      if (is_sweep() && !plan_.steps) sweep();
+      reverse_by_schedule();
+    }
+  } catch (const Stopped&) {
+    return false;
+  }
+  position_.phase = Phase::finished;
+  position_.current = none;
+  if (samples_) report_.errors = samples_->errors();
+  report_.finished = true;
+  for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
+    for (KeptState& kept : kept_->tier(tier)) kept_->drop(kept);
+    kept_->tier(tier).clear();
+  }
+  if (journal_ != nullptr) {
+    add_record();
+    // Other processes may have to continue from the record before.
+    if (options_.group != nullptr) {
+      std::int64_t nothing[] = {0};
+      options_.group->least(nothing);
+    }
+    journal_->finish();
+  }
+  if (options_.progress) report_progress();
+  return true;
+}
+
+bool ReverseRun::is_last() {
+  bool last = plan_.steps ? position_.current == *plan_.steps : chain_.done(position_.current);
+  if (!plan_.steps && options_.group != nullptr) {
+    std::int64_t votes[] = {last ? 1 : 0, last ? -1 : 0};
+    options_.group->least(votes);
+    if (votes[0] != -votes[1]) {
+      throw ArgumentError("reverse",
+                          "done returns true in some processes and false in others before step " +
+                              std::to_string(position_.current) +
+                              "; let all of them decide from the same numbers",
+                          where_);
+    }
+    last = votes[0] == 1;
+  }
+  return last;
+}
+
+void ReverseRun::sweep() {
+  while (!is_last()) {
+    const std::uint64_t step = position_.current;
+    if (step % plan_.segment == 0 && position_.actions == step / plan_.segment) {
+      for (const ChainAction& store : schedule_->before_step()) carry_out(store);
+      ++position_.actions;
+    }
+    advance_to(step + 1);
+  }
+  position_.length = position_.left = position_.current;
+  schedule_->end_sweep();
+  position_.actions = 0;
+  seed();
+  pause();
+}
+
+void ReverseRun::seed() {
+  chain_.seed();
+  has_adjoint_ = true;
+  position_.phase = Phase::reversal;
+  position_.current = none;
+  position_.left = position_.length;
+  if (samples_) {
+    std::uint64_t kept = 0;
+    for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
+      kept += kept_->tier(tier).size();
+    }
+    samples_->end_sweep(position_.length, kept);
+  }
+}
+
+void ReverseRun::reverse_by_schedule() {
+  while (const std::optional<ChainAction> action = schedule_->next()) {
+    carry_out(*action);
+    ++position_.actions;
+    pause();
+  }
+}
+
+void ReverseRun::carry_out(const ChainAction& action) {
+  using Kind = ChainAction::Kind;
+  switch (action.kind) {
+    case Kind::store:
+      kept_->store(action.tier, action.slot, step_of(action.step));
+      break;
+    case Kind::restore:
+      restore(kept_->tier(action.tier)[action.slot], action.tier);
+      break;
+    case Kind::advance:
+      advance_to(step_of(action.step));
+      break;
+    case Kind::reverse:
+      if (plan_.steps && action.step == *plan_.units()) {
+        seed();
+      } else {
+        reverse_unit(step_of(action.step));
+      }
+  }
+}
+
+void ReverseRun::advance_to(std::uint64_t state) {
+  while (position_.current < state) {
+    chain_.advance(position_.current);
+    ++position_.current;
+    ++report_.steps_advanced;
+    if (position_.current > position_.furthest) {
+      position_.furthest = position_.current;
+      if (samples_ && position_.current % plan_.segment == 0) samples_->visit(position_.current);
+    } else {
+      ++report_.steps_advanced_again;
+    }
+    if (hashes_) hashes_->check(position_.current, chain_.state(), where_);
+    pause();
+  }
+}
+
+void ReverseRun::reverse_unit(std::uint64_t first) {
+  chain_.reverse(first, position_.left);
+  report_.steps_reversed += position_.left - first;
+  position_.left = first;
+  position_.current = none;
+  if (samples_) samples_->reversed_to(first);
+}
+
+void ReverseRun::restore(KeptState& kept, KeptStates::Tier tier) {
+  if (!kept_->load(kept)) repair(kept, tier);
+  position_.current = kept.step;
+}
+
+void ReverseRun::make_again(const KeptState& damaged) {
+  const std::string what = "[reverse] " + file_->path() + ": the state before step " +
+                           std::to_string(damaged.step) + " is damaged";
+  const KeptState* from = nullptr;
+  for (const auto other : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
+    for (const KeptState& kept : kept_->tier(other)) {
+      const bool is_better = kept.bytes > 0 && &kept != &damaged && kept.step <= damaged.step &&
+                             (from == nullptr || kept.step > from->step);
+      if (is_better && (kept.memory != nullptr || file_->is_intact(kept.extent))) from = &kept;
+    }
+  }
+  if (from == nullptr || !kept_->is_exact()) {
+    throw FileError(what +
+                    ", and cannot be made again; check the disk, and run again without "
+                    "the journal");
+  }
+  kept_->load(*from);
+  for (std::uint64_t step = from->step; step < damaged.step; ++step) {
+    chain_.advance(step);
+    ++report_.steps_advanced;
+    ++report_.steps_advanced_again;
+  }
+  if (!kept_->matches(damaged)) {
+    throw ArgumentError("reverse",
+                        "the steps " + std::to_string(from->step) + " to " +
+                            std::to_string(damaged.step) +
+                            " made another state than when they ran first; make steps depend on "
+                            "nothing but the state and the number of the step",
+                        where_);
+  }
+  ++report_.states_repaired;
+}
+
+void ReverseRun::repair(KeptState& damaged, KeptStates::Tier tier) {
+  make_again(damaged);
+  kept_->replace(damaged, tier);
+}
+
+void ReverseRun::look_at_clock() {
+  // Looks are rare where pauses are short.
+  const double seconds = clock_.look();
+  if (seconds < look_seconds / 2 && pauses_ < most_pauses) {
+    pauses_ *= 2;
+  } else if (seconds > look_seconds) {
+    pauses_ = std::max<std::uint64_t>(pauses_ / 2, 1);
+  }
+  const bool always = journal_ != nullptr && options_.record_every.count() <= 0;
+  if (always) pauses_ = 1;
+  bool stops = options_.stop.stop_requested() ||
+               (options_.stop_after && clock_.seconds() >= options_.stop_after->count());
+  bool records = journal_ != nullptr && (stops || clock_.is_time_to_record(options_.record_every));
+  if (options_.group != nullptr) {
+    std::int64_t decisions[] = {static_cast<std::int64_t>(pauses_), stops ? 0 : 1, records ? 0 : 1};
+    options_.group->least(decisions);
+    pauses_ = static_cast<std::uint64_t>(decisions[0]);
+    stops = decisions[1] == 0;
+    records = decisions[2] == 0;
+  }
+  until_clock_ = pauses_;
+  if (options_.progress && clock_.is_time_to_show(show_every)) report_progress();
+  if (stops && journal_ == nullptr) {
+    throw StoppedError("[reverse] the run was stopped");
+  }
+  if (records) clock_.time_record([&] { add_record(); });
+  if (stops) throw Stopped();
+}
+
+void ReverseRun::report_progress() {
+  ReverseProgress progress{.steps = position_.length,
+                           .steps_advanced = report_.steps_advanced,
+                           .steps_reversed = position_.length - position_.left};
+  const std::uint64_t all = expected_ + position_.length;
+  if (position_.phase == Phase::finished) {
+    progress.part = 1;
+  } else if (expected_ > 0) {
+    const std::uint64_t done = report_.steps_advanced + progress.steps_reversed;
+    progress.part = std::min(1.0, static_cast<double>(done) / static_cast<double>(all));
+  }
+  options_.progress(progress);
+}
+
+void ReverseRun::finish_report() {
+  report_.steps = position_.length;
+  report_.budget = options_.memory_budget;
+  report_.peak_bytes = meter_.peak() + plan_.fixed_bytes +
+                       static_cast<Bytes>(plan_.segment) * options_.tape_bytes_per_step;
+  report_.disk_writes = kept_->disk_writes();
+  report_.disk_reads = kept_->disk_reads();
+  if (file_ != nullptr) {
+    report_.bytes_written = file_->bytes_written();
+    report_.bytes_read = file_->bytes_read();
+  }
+  report_.seconds = clock_.seconds();
+}
+
+}  // namespace palimpsest
