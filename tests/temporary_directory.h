@@ -12,8 +12,9 @@ namespace palimpsest {
 /// A new directory that is removed with its contents at the end of this object's lifetime.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory in /tmp");
+  explicit TemporaryDirectory(const std::string& folder = "/tmp")
+      : path_(folder + "/palimpsest-test-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory in " + folder);
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -33,7 +34,13 @@ class TemporaryDirectory {
   }
 
  private:
-  std::string path_ = "/tmp/palimpsest-test-XXXXXX";
+  std::string path_;
 };
+
+/// A folder for files that tests write to the disk very often: in memory, where the system has such
+/// a folder.
+inline std::string quick_folder() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+}
 
 }  // namespace palimpsest

@@ -9,6 +9,7 @@
 
 #include "checkpoint/plan.h"
 #include "checkpoint/reverse/reverse.h"
+#include "tests/temporary_directory.h"
 
 namespace palimpsest::tests {
 
@@ -121,7 +122,10 @@ inline Found found_by_driver(std::uint64_t steps, std::size_t size, ReverseOptio
 
 /// The smallest feasible budget of a `Row`.
 inline Bytes smallest_budget(std::size_t size, ReverseOptions options) {
+  const TemporaryDirectory directory;
   options.memory_budget = 1;
+  if (!options.spill.empty()) options.spill = directory.path();
+  if (!options.resume.empty()) options.resume = directory.path();
   try {
     found_by_driver(10, size, options);
   } catch (const BudgetError& error) {
