@@ -55,7 +55,7 @@ def check_names(root):
 def main():
     root = pathlib.Path(sys.argv[1])
     anchors = {}
-    wrong = [problem for document in [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    wrong = [problem for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
              for problem in check_links(document, anchors)]
     wrong += check_names(root)
     print(*wrong, sep="\n")
