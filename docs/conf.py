@@ -1,5 +1,6 @@
 """Sphinx settings of the site. `./dev docs` builds it into docs/site from the pages in docs/ and the headers' comments."""
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -12,9 +13,12 @@ extensions = ["myst_parser", "header_reference"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["site", "snippets"]
 html_theme = "furo"
-html_static_path = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
+# Browsers do not let a page from a file read other files.
+html_show_search_summary = False
 
 # Headings get the anchors that they have in the repository's viewer.
 myst_heading_anchors = 4
@@ -22,3 +26,27 @@ myst_heading_anchors = 4
 highlight_language = "cpp"
 # Links to sources lead out of the site.
 suppress_warnings = ["myst.xref_missing", "myst.header", "ref.myst", "toc.not_included"]
+
+
+def complete_theme(app, exception):
+    """Makes the files of Debian's furo readable from a disk, without a server.
+
+    Its furo.js imports another script, which browsers refuse in a script that is no module. Joins both. Its style sheet
+    refers to a file outside of the site. Includes that file.
+    """
+    static = pathlib.Path(app.outdir) / "_static"
+    script, style = static / "scripts/furo.js", static / "styles/furo.css"
+    if exception is not None or not script.exists():
+        return
+    first, _, rest = script.read_text(encoding="utf-8").partition("\n")
+    if first.startswith("import Gumshoe from "):
+        script.write_text((static / "scripts/gumshoe-patched.js").read_text(encoding="utf-8") + rest, encoding="utf-8")
+    text = style.read_text(encoding="utf-8")
+    for line, path in re.findall(r'(@import (?:url\()?"?(/javascript/[^")]+)"?\)?;)', text):
+        system = pathlib.Path("/usr/share") / path.lstrip("/")
+        text = text.replace(line, system.read_text(encoding="utf-8") if system.exists() else "")
+    style.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", complete_theme)

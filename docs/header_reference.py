@@ -1,6 +1,7 @@
 """A Sphinx directive that shows the public declarations of a header, with their `///` sentences.
 
-It relies on the style of the headers: comments come before declarations, and clang-format has placed the braces.
+It relies on the style of the headers: comments come before declarations, and clang-format has placed the braces. A
+declaration is followed by the example of its name, from docs/snippets/reference/, and by its row in docs/operations.md.
 """
 import pathlib
 import re
@@ -10,7 +11,18 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
 ROOT = pathlib.Path(__file__).parent.parent
+EXAMPLES = ROOT / "docs/snippets/reference"
 MOST_LINES_OF_STRUCT = 40
+INTERNAL = re.compile(r"static constexpr Text text|^using \w+ = List<|\bplace_of<|^using Neutral\b|PALIMPSEST_\w+\(")
+
+# Functions that headers need for their templates, or that other parts of the library call.
+HIDDEN = re.compile(
+    r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph)|throw_(foreign|stopped)|full_attributes"
+    r"|broadcast_access|broadcast_to_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least|gated"
+    r"|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype|eigen_shape|adopt"
+    r"|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution|internal_check|same_line"
+    r"|append_fingerprint|check|Logistic|Parameters)")
+FORWARD = re.compile(r"(class|struct) \w+;$")
 
 
 def indent_of(line):
@@ -51,12 +63,12 @@ def entries_of(text):
                 yield take()
             if not bare.startswith(("// NOLINT", "// -")):
                 comment.append(bare.lstrip("/").strip() or " ")
-        elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ")):
+        elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ")) or FORWARD.match(bare):
             if code:
                 yield take()
             if bare == "namespace detail {":
                 at = end_of_block(lines, at)
-        elif bare == "private:":
+        elif bare in ("private:", "protected:"):
             comment, code = [], []
             at = next(i for i in range(at, len(lines)) if lines[i].strip() == "};" and indent_of(lines[i]) < indent_of(line) + 1)
         else:
@@ -64,17 +76,90 @@ def entries_of(text):
             if bare.endswith("{"):
                 end = end_of_block(lines, at)
                 whole = "\n".join(code)
-                is_short = end - at <= MOST_LINES_OF_STRUCT and "private:" not in "\n".join(lines[at:end])
+                body = "\n".join(lines[at:end])
+                is_short = end - at <= MOST_LINES_OF_STRUCT and "private:" not in body
+                if opens_type(whole) and INTERNAL.search(body):
+                    comment, code = [], []
+                    at = end + 1
+                    continue
                 if opens_type(whole) and is_short:
                     code += lines[at + 1:end + 1]
                     at = end
-                elif opens_type(whole):
-                    code[-1] = line.rstrip(" {") + ";"
                 else:
                     code[-1] = line.rstrip(" {") + ";"
-                    at = end
+                    if not opens_type(whole):
+                        at = end
                 yield take()
+            elif bare.endswith(";") and INTERNAL.search("\n".join(code)):
+                comment, code = [], []
         at += 1
+
+
+def statements(code):
+    """The declarations of an entry, which may have several."""
+    found, lines = [], []
+    base = indent_of(code)
+    for line in code.splitlines():
+        lines.append(line)
+        if indent_of(line) == base and line.rstrip().endswith("}") or line.rstrip().endswith(";") and (
+                "{" not in lines[0] or indent_of(line) == base):
+            found.append("\n".join(lines))
+            lines = []
+    return found + (["\n".join(lines)] if lines else [])
+
+
+def name_in(code):
+    """The function or type that a declaration declares, without its class; empty for others."""
+    first = re.sub(r"^\s*(template <.*>|requires\(.*\))\n", "", code, flags=re.MULTILINE)
+    of_type = re.match(r"\s*(?:class|struct|enum class)\s+(?:\[\[\w+\]\]\s+)?([\w:]+)", first)
+    if of_type:
+        return of_type[1]
+    if re.match(r"\s*(using|extern|inline constexpr)\b", first) or "operator" in first or "= delete" in first:
+        return ""
+    of_function = re.search(r"(?<![\w~:])(\w+)\(", re.sub(r"\([^()]*\)>", "", first).replace("decltype(auto)", ""))
+    return of_function[1] if of_function else ""
+
+
+def named_entries(text):
+    """Triples of names, prose and code. The name of a member begins with that of its class."""
+    classes = []
+    hides = "namespace nn" not in text
+    for prose, code in entries_of(text):
+        indent = indent_of(code) if code.strip() else 0
+        classes = [(at, of_class) for at, of_class in classes if at < indent or not code.strip()]
+        scope = [of_class for _, of_class in classes]
+        names = [name for name in map(name_in, statements(code)) if name]
+        if names and not scope and hides and all(map(HIDDEN.fullmatch, names)):
+            continue
+        names = ["::".join(scope + [name]) for name in names]
+        if names and opens_type(code) and code.rstrip().endswith(";") and "{" not in code:
+            classes.append((indent, name_in(code)))
+        yield names, prose, code
+
+
+def functions_of(text):
+    """Names of the functions of a header, except for constructors."""
+    for names, _, code in named_entries(text):
+        for name, statement in zip(names, filter(name_in, statements(code))):
+            *scope, last = name.split("::")
+            if not opens_type(statement) and (not scope or scope[-1] != last):
+                yield name
+
+
+def examples_of(page):
+    """The examples of a page of the reference, by name."""
+    path = EXAMPLES / (page.replace("-", "_") + ".cpp")
+    if not path.exists():
+        return {}
+    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return {name.strip(): dedented(code.strip("\n")) for names, code in found for name in names.split(",")}
+
+
+def formulas():
+    """Value and derivative of an operation, by name, from docs/operations.md."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| .*? \|$", (ROOT / "docs/operations.md").read_text(encoding="utf-8"),
+                      re.MULTILINE)
+    return {name: formula.replace(r"\|", "|") for name, formula in rows}
 
 
 def dedented(code):
@@ -88,16 +173,30 @@ class Header(Directive):
 
     def run(self):
         path = ROOT / self.arguments[0]
-        self.state.document.settings.env.note_dependency(str(path))
-        made = []
-        for prose, code in entries_of(path.read_text(encoding="utf-8")):
+        for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md"):
+            self.state.document.settings.env.note_dependency(str(used))
+        page = pathlib.Path(self.state.document.settings.env.docname).name
+        made, examples, rows, shown = [], examples_of(page), formulas(), set()
+        made.append(nodes.paragraph("", "", nodes.literal("", self.arguments[0], classes=["path"])))
+        entries = list(named_entries(path.read_text(encoding="utf-8")))
+        for i, (names, prose, code) in enumerate(entries):
             if prose.strip():
                 holder = nodes.container()
                 self.state.nested_parse(StringList(prose.replace("palimpsest::", "").splitlines()), 0, holder)
                 made += holder.children
-            if code.strip():
-                block = nodes.literal_block(dedented(code), dedented(code), language="cpp")
-                made.append(block)
+            if not code.strip():
+                continue
+            made.append(nodes.literal_block(dedented(code), dedented(code), language="cpp"))
+            later = {name for others, _, _ in entries[i + 1:] for name in others}  # overloads
+            for name in dict.fromkeys(names):
+                if name in later:
+                    continue
+                if name in rows:
+                    made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), nodes.literal("", rows[name])))
+                example = examples.get(name)
+                if example and example not in shown:
+                    shown.add(example)
+                    made.append(nodes.literal_block(example, example, language="cpp", classes=["example"]))
         return made
 
 

@@ -37,10 +37,12 @@ Tensor Evaluation::result(const Var& x) { return tape_.value(x.id()); }
 
 std::vector<Tensor> Evaluation::results(std::span<const Var> xs) {
   std::vector<ValueId> ids;
-  for (const Var& x : xs) ids.push_back(x.id());
+  for (const Var& x : xs) {
+    if (x.defined()) ids.push_back(x.id());
+  }
   interpret(tape_, ids);
   std::vector<Tensor> tensors;
-  for (const ValueId id : ids) tensors.push_back(tape_.value(id));
+  for (const Var& x : xs) tensors.push_back(x.defined() ? tape_.value(x.id()) : Tensor());
   return tensors;
 }
 

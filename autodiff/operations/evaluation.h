@@ -30,7 +30,7 @@ class Evaluation {
 
   /// The value of x.
   Tensor result(const Var& x);
-  /// The values of xs, all computed in one run.
+  /// The values of xs, all computed in one run. Undefined ones give undefined tensors.
   std::vector<Tensor> results(std::span<const Var> xs);
 
  private:

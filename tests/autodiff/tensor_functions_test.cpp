@@ -207,6 +207,14 @@ TEST_CASE("threads compute with tensors independently") {
   for (const Tensor& result : results) CHECK(same_bits(result, expected));
 }
 
+TEST_CASE("results that were not asked for are undefined") {
+  const TensorUnique runs = unique_consecutive(Tensor::vector({1, 1, 2, 1}));
+  CHECK(same_bits(runs.values, Tensor::vector({1, 2, 1})));
+  CHECK(!runs.inverse.defined());
+  CHECK(!runs.counts.defined());
+  CHECK(same_bits(unique(Tensor::vector({3, 1, 3})).values, Tensor::vector({1, 3})));
+}
+
 TEST_CASE("metrics of tensors need no loop") {
   const Tensor scores = Tensor::matrix({{1, 3, 2}, {4, 0, 1}, {0, 1, 2}});
   const Tensor answers = Tensor::from<std::int64_t>({1, 0, 0}, {3});

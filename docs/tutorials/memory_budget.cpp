@@ -1,6 +1,6 @@
 // A network within 20 % of the memory that its training step usually takes.
 //
-//   memory [FOLDER]     FOLDER gets memory.svg and memory.html
+//   memory_budget [FOLDER]     FOLDER gets memory_budget.svg and memory_budget.html
 #include <palimpsest.h>
 
 #include <cstdio>
@@ -72,10 +72,10 @@ int main(int argc, char** argv) {
     Chart::Curve curve = report.live_bytes_curve();
     curve.label = std::to_string(percent) + " % = " + format_bytes(budget);
     chart.curves.push_back(std::move(curve));
-    if (percent == 20) report.write_html(folder + "/memory.html");
+    if (percent == 20) report.write_html(folder + "/memory_budget.html");
   }
   std::cout << (same ? "all gradients have the same bits\n" : "the gradients differ\n");
-  std::ofstream(folder + "/memory.svg") << render(chart);
+  std::ofstream(folder + "/memory_budget.svg") << render(chart);
 
   // Training within 20 %: the plan of the first step serves all later ones.
   const auto optimizer = adam({.learning_rate = 1e-3});

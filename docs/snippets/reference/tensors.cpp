@@ -1,0 +1,167 @@
+// Examples of docs/reference/tensors.md.
+#include <palimpsest/autodiff/eigen.h>
+
+#include "docs/snippets/reference/example.h"
+
+namespace reference {
+
+EXAMPLE(Tensor) {
+  const Tensor x = Tensor::matrix({{1, 2}, {3, 4}});
+  print(x.shape(), x.dtype(), x.elements(), x.bytes());      // → (2, 2) f32 4 16
+  print(x.at(2), x.reshape({4}), x.to(DType::i32).dtype());  // → 3 [1, 2, 3, 4] i32
+  // Elements are changed through a span. A copy shares the storage, a clone does not.
+  const Tensor copy = x, clone = x.clone();
+  x.data<float>()[0] = 10;
+  print(copy.at(0), clone.at(0), x.defined());  // → 10 1 true
+}
+
+EXAMPLE(Tensor::zeros, Tensor::ones, Tensor::full, Tensor::arange, Tensor::scalar) {
+  print(Tensor::zeros({2}), Tensor::ones({2}), Tensor::full({2}, 7));  // → [0, 0] [1, 1] [7, 7]
+  print(Tensor::arange(3), Tensor::scalar(5).item());                  // → [0, 1, 2] 5
+}
+
+EXAMPLE(Tensor::from, Tensor::vector, Tensor::matrix) {
+  print(Tensor::from<std::int64_t>({1, 2, 3, 4}, {2, 2}));          // → [[1, 2], [3, 4]]
+  print(Tensor::vector({1, 2}), Tensor::matrix({{1, 2}, {3, 4}}));  // → [1, 2] [[1, 2], [3, 4]]
+  print(Tensor::from(std::vector<double>{1, 2}, {2}).dtype());      // → f64
+}
+
+EXAMPLE(Tensor::uniform, Tensor::normal) {
+  // One seed gives the same numbers on every machine.
+  print(Tensor::uniform({2}, /*seed=*/1), Tensor::normal({2}, /*seed=*/1));
+  // → [0.9572, 0.7009] [-0.7626, -2.392]
+}
+
+EXAMPLE(ValueType) {
+  const ValueType type{{2, 3}, DType::f64};
+  print(to_string(type), type.bytes());  // → f64 (2, 3) 48
+}
+
+EXAMPLE(same_bits) {
+  print(same_bits(Tensor::ones({2}), Tensor::full({2}, 1)));  // → true
+}
+
+EXAMPLE(to_string) {
+  print(to_string(Shape{2, 3}));  // → (2, 3)
+}
+
+EXAMPLE(infer_shape) {
+  const std::int64_t sizes[] = {2, -1};
+  print(infer_shape(sizes, 6));  // → (2, 3)
+}
+
+EXAMPLE(allocate_buffer) {
+  const Buffer buffer = allocate_buffer(64);
+  print(Tensor(buffer, {16}, DType::f32).shape());  // → (16)
+}
+
+EXAMPLE(size_of, name_of, is_floating, is_half, is_integer, promote, dtype_of) {
+  print(size_of(DType::bf16), name_of(DType::bf16), is_floating(DType::i64));  // → 2 bf16 false
+  print(is_half(DType::f16), is_integer(DType::u8), promote(DType::i32, DType::f32));
+  // → true true f32
+  print(dtype_of<float>());  // → f32
+}
+
+EXAMPLE(visit, convert_element, BFloat16, Float16, DType) {
+  print(convert_element<std::int32_t>(2.9), convert_element<std::uint8_t>(300.0));  // → 2 255
+  const auto bytes = visit(DType::f64, []<class T>(T) { return sizeof(T); });
+  print(bytes, static_cast<double>(static_cast<float>(BFloat16(1.01F))));  // → 8 1.008
+}
+
+EXAMPLE(Shape, strides_of) {
+  Shape shape{2, 3};
+  shape.push_back(4);
+  print(shape, shape.rank(), shape.elements(), shape[-1], shape.size(0));  // → (2, 3, 4) 3 24 4 2
+  print(strides_of(shape)[0]);                                             // → 12
+  shape.erase(1);
+  shape.insert(0, 1);
+  print(shape, shape.wrap(-1), shape.is_possible());  // → (1, 2, 4) 2 true
+}
+
+EXAMPLE(Axes, broadcast) {
+  print(sum(Tensor::ones({2, 3, 4}), {0, -1}).shape());        // → (3)
+  print(broadcast({2, 1}, {3}, "example", Where::current()));  // → (2, 3)
+}
+
+EXAMPLE(Tape) {
+  Tape tape;
+  const Var w = tape.parameter(Tensor::vector({1, 2}), "w");
+  const Var x = tape.constant(Tensor::vector({3, 4}));
+  const Var loss = sum(w * x);
+  print(loss, backward(loss)[w]);  // → 11 [3, 4]
+  print(tape.node_count());        // → 4
+  tape.clear();                    // for the next step; w, x and loss are no longer valid
+}
+
+EXAMPLE(Tape::scope, Tape::Scope) {
+  Tape tape;
+  const Tape::Scope scope = tape.scope("layer1");
+  const Var w = tape.parameter(Tensor::ones({2}), "weight");
+  print(tape.describe(w.node()));  // → layer1/weight parameter #0
+}
+
+EXAMPLE(Tape::no_gradient, Tape::NoGradient, Tape::WithGradient) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(3));
+  const Var fixed = [&] {
+    const auto guard = tape.no_gradient();
+    return square(x);
+  }();
+  print(gradient(fixed * x, x));  // → 9
+}
+
+EXAMPLE(Tape::set_seed, Tape::seed, Tape::generation, Tape::set_generation) {
+  Tape a, b;
+  a.set_seed(7);
+  b.set_seed(7);
+  print(same_bits(normal(a, {3}).value(), normal(b, {3}).value()));  // → true
+  print(a.seed(), a.generation());                                   // → 7 0
+}
+
+EXAMPLE(Tape::update_after_run, Tape::updates) {
+  Tape tape;
+  const Tensor average = Tensor::scalar(0);
+  const Var x = tape.parameter(Tensor::scalar(8));
+  tape.update_after_run(average, x, 0.25);  // an exponential average
+  backward(square(x));
+  print(average);  // → 2
+}
+
+EXAMPLE(Tape::find_leaf) {
+  Tape tape;
+  const Tensor weight = Tensor::ones({2});
+  const Var w = tape.parameter(weight);
+  print(tape.find_leaf(weight) == w);  // → true
+}
+
+EXAMPLE(Tape::metadata_bytes, Tape::evaluator, Tape::set_evaluator) {
+  Tape tape(eager());
+  print(tape.metadata_bytes() < 100'000, tape.evaluator() != nullptr);  // → true true
+}
+
+EXAMPLE(Var) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::matrix({{1, 2}, {3, 4}}), "x");
+  print(x.shape(), x.rank(), x.dtype());          // → (2, 2) 2 f32
+  print(x[0], x[{1, 1}].item(), sum(x).value());  // → [1, 2] 4 10
+  print(x.defined(), x.belongs_to(tape), x.is_current(), Var().defined());
+  // → true true true false
+  sum(x).named("total");  // for reports
+}
+
+EXAMPLE(as_matrix, as_vector, as_array) {
+  const Tensor x = Tensor::matrix({{1, 2}, {3, 4}});
+  print(as_matrix<float>(x).trace(), as_array<float>(x).maxCoeff());  // → 5 4
+  as_matrix<float>(x).row(0) *= 10;                                   // changes the tensor
+  print(x, as_vector<float>(x.reshape({4})).sum());                   // → [[10, 20], [3, 4]] 37
+}
+
+EXAMPLE(to_tensor, to_tensor_transposed, borrow_tensor) {
+  print(to_tensor(Eigen::Matrix2f{{1, 2}, {3, 4}}));  // → [[1, 2], [3, 4]]
+  Eigen::VectorXd v = Eigen::VectorXd::Ones(2);
+  const Tensor shared = borrow_tensor(v);  // v must outlive it
+  v[0] = 5;
+  print(shared);  // → [5, 1]
+}
+
+}  // namespace reference

@@ -1,0 +1,113 @@
+"""check_examples.py [--write] ROOT PROGRAM: checks the examples of the reference in docs/snippets/reference/.
+
+A comment that begins with an arrow, after each `print(...)`, has what it prints; it must be what PROGRAM prints. Every
+public function on a page of docs/reference/ must have an example, except for those listed in without_example.txt. A
+function that has one now must be taken off that list. With --write, writes comments and list.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MOST_COLUMNS = 100
+OUTPUT = "// → "
+
+
+def outputs_of(program):
+    """What each line of each file of examples printed. The program runs in an empty folder."""
+    lines = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([program], check=True, text=True, stdout=subprocess.PIPE, cwd=folder)
+    for line in done.stdout.splitlines():
+        place, _, text = line.partition("\t")
+        file, _, number = place.partition(":")
+        lines[file, int(number)].append(text)
+    return lines
+
+
+def with_outputs(path, outputs):
+    """The text of a file of examples, with the outputs as comments, and problems with the comments that it has."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    made, wrong, at = [], [], 0
+    while at < len(lines):
+        in_one_line = re.match(r"(EXAMPLE\(.*\) \{) (print\(.*\);) \}$", lines[at])
+        if in_one_line:
+            expected = outputs[path.name, at + 1]
+            made += [in_one_line[1], *(f"  {in_one_line[2]}  {OUTPUT}{text}" for text in expected), "}"]
+            wrong.append(f"{path.name}:{at + 1}: the comment with the output is missing")
+            at += 1
+            continue
+        if not re.search(r"\bprint\(", lines[at]) or lines[at].lstrip().startswith("//"):
+            made.append(lines[at])
+            at += 1
+            continue
+        first, statement = at, []
+        while not statement or ";" not in statement[-1]:
+            statement.append(lines[at])
+            at += 1
+        code, _, found = statement[-1].partition(OUTPUT)
+        code, found = code.rstrip(), [found] if found else []
+        while at < len(lines) and lines[at].lstrip().startswith(OUTPUT):
+            found.append(lines[at].lstrip()[len(OUTPUT):])
+            at += 1
+        expected = [text for number in range(first + 1, first + len(statement) + 1) for text in outputs[path.name, number]]
+        if found != expected:
+            wrong.append(f"{path.name}:{first + 1}: prints {expected}, but the comment has {found}")
+        indent = " " * (len(statement[0]) - len(statement[0].lstrip()))
+        if len(expected) == 1 and len(code) + len(OUTPUT) + len(expected[0]) + 2 <= MOST_COLUMNS and not code.endswith("}"):
+            made += statement[:-1] + [f"{code}  {OUTPUT}{expected[0]}"]
+        else:
+            made += statement[:-1] + [code] + [f"{indent}{OUTPUT}{text}" for text in expected]
+    return "\n".join(made) + "\n", wrong
+
+
+def without_example(root):
+    """Public functions on pages of the reference that no example shows."""
+    sys.path.insert(0, str(root / "docs"))
+    import header_reference
+
+    missing = set()
+    for page in sorted((root / "docs/reference").glob("*.md")):
+        examples = header_reference.examples_of(page.stem)
+        code_of = collections.defaultdict(str)
+        for name, code in examples.items():
+            code_of[name.split("::")[0]] += code
+        for header in re.findall(r"\{header\} (\S+)", page.read_text(encoding="utf-8")):
+            for name in header_reference.functions_of((root / header).read_text(encoding="utf-8")):
+                of_class, _, member = name.rpartition("::")
+                is_shown = name in examples or of_class and re.search(
+                    rf"(\.|->|::){member}(<[^>]*>)?\(", code_of[of_class.split("::")[0]])
+                if not is_shown:
+                    missing.add(f"{page.stem}/{name}")
+    return sorted(missing)
+
+
+def main():
+    write = sys.argv[1] == "--write"
+    root, program = map(pathlib.Path, sys.argv[1 + write:])
+    folder = root / "docs/snippets/reference"
+    outputs = outputs_of(program.resolve())
+    problems = []
+    for path in sorted(folder.glob("*.cpp")):
+        text, wrong = with_outputs(path, outputs)
+        problems += wrong
+        if write:
+            path.write_text(text, encoding="utf-8")
+    listed_path = folder / "without_example.txt"
+    missing = without_example(root)
+    if write:
+        listed_path.write_text("".join(name + "\n" for name in missing), encoding="utf-8")
+        print(f"{len(missing)} public functions have no example")
+        return 0
+    listed = listed_path.read_text(encoding="utf-8").split()
+    problems += [f"{name}: add an example to docs/snippets/reference/" for name in missing if name not in listed]
+    problems += [f"{name}: has an example or is gone; take it off {listed_path.name}" for name in listed
+                 if name not in missing]
+    print(*problems, sep="\n")
+    return len(problems) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
