@@ -1,4 +1,4 @@
-"""Sphinx settings of the site. `./dev docs` builds it into docs/site from the pages in docs/ and the headers' comments."""
+"""Sphinx settings of the site. `./dev docs` builds it into docs/site from the pages in docs/ and from the headers."""
 import pathlib
 import re
 import sys

@@ -17,11 +17,11 @@ INTERNAL = re.compile(r"static constexpr Text text|^using \w+ = List<|\bplace_of
 
 # Functions that headers need for their templates, or that other parts of the library call.
 HIDDEN = re.compile(
-    r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph)|throw_(foreign|stopped)|full_attributes"
-    r"|broadcast_access|broadcast_to_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least|gated"
-    r"|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype|eigen_shape|adopt"
-    r"|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution|internal_check|same_line"
-    r"|append_fingerprint|check|Logistic|Parameters)")
+    r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph)|throw_(foreign|stopped)"
+    r"|full_attributes|broadcast_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least"
+    r"|gated|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
+    r"|eigen_shape|adopt|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution"
+    r"|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
 FORWARD = re.compile(r"(class|struct) \w+;$")
 
 
@@ -61,8 +61,9 @@ def entries_of(text):
         if bare.startswith("//"):
             if code:
                 yield take()
-            if not bare.startswith(("// NOLINT", "// -")):
-                comment.append(bare.lstrip("/").strip() or " ")
+            if not bare.startswith(("// NOLINT", "// --")):
+                words = bare.lstrip("/").strip()
+                comment.append("\n" + words if words.startswith("- ") else words or " ")
         elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ")) or FORWARD.match(bare):
             if code:
                 yield take()
@@ -70,7 +71,8 @@ def entries_of(text):
                 at = end_of_block(lines, at)
         elif bare in ("private:", "protected:"):
             comment, code = [], []
-            at = next(i for i in range(at, len(lines)) if lines[i].strip() == "};" and indent_of(lines[i]) < indent_of(line) + 1)
+            closes = (i for i in range(at, len(lines)) if lines[i].strip() == "};")
+            at = next(i for i in closes if indent_of(lines[i]) <= indent_of(line))
         else:
             code.append(line)
             if bare.endswith("{"):
@@ -157,8 +159,8 @@ def examples_of(page):
 
 def formulas():
     """Value and derivative of an operation, by name, from docs/operations.md."""
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| .*? \|$", (ROOT / "docs/operations.md").read_text(encoding="utf-8"),
-                      re.MULTILINE)
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| .*? \|$", text, re.MULTILINE)
     return {name: formula.replace(r"\|", "|") for name, formula in rows}
 
 
@@ -192,7 +194,8 @@ class Header(Directive):
                 if name in later:
                     continue
                 if name in rows:
-                    made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), nodes.literal("", rows[name])))
+                    formula = nodes.literal("", rows[name])
+                    made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), formula))
                 example = examples.get(name)
                 if example and example not in shown:
                     shown.add(example)

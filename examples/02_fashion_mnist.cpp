@@ -232,6 +232,10 @@ void write_files(const Settings& settings, const std::vector<Row>& rows) {
   }
   write_file(settings.output + "/demo.json", to_json(rows));
   write_file(settings.output + "/demo.svg", render(chart));
+  // What is live in a step within the smallest budget, and why.
+  const std::string page = settings.output + "/demo.html";
+  rows.back().report.write_html(page);
+  std::printf("wrote %s\n", page.c_str());
 }
 
 /// True when every row keeps the promises of the library.

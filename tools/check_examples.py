@@ -52,11 +52,12 @@ def with_outputs(path, outputs):
         while at < len(lines) and lines[at].lstrip().startswith(OUTPUT):
             found.append(lines[at].lstrip()[len(OUTPUT):])
             at += 1
-        expected = [text for number in range(first + 1, first + len(statement) + 1) for text in outputs[path.name, number]]
+        expected = [text for line in range(first, first + len(statement)) for text in outputs[path.name, line + 1]]
         if found != expected:
             wrong.append(f"{path.name}:{first + 1}: prints {expected}, but the comment has {found}")
         indent = " " * (len(statement[0]) - len(statement[0].lstrip()))
-        if len(expected) == 1 and len(code) + len(OUTPUT) + len(expected[0]) + 2 <= MOST_COLUMNS and not code.endswith("}"):
+        fits = len(expected) == 1 and len(code) + len(OUTPUT) + len(expected[0]) + 2 <= MOST_COLUMNS
+        if fits and not code.endswith("}"):
             made += statement[:-1] + [f"{code}  {OUTPUT}{expected[0]}"]
         else:
             made += statement[:-1] + [code] + [f"{indent}{OUTPUT}{text}" for text in expected]

@@ -1,6 +1,6 @@
-"""check_pages.py SITE [PAGE...]: opens pages of the site in headless Chromium, and further PAGEs such as an explain page.
+"""check_pages.py SITE [PAGE...]: opens pages of the site, and further PAGEs, in headless Chromium.
 
-Opens each at the width of a desktop and of a phone, light and dark. Searches for names on the search page. Measures how
+Further pages are, for example, those that explain a plan. Opens each at the width of a desktop and of a phone, light and dark. Searches for names on the search page. Measures how
 long the further pages take to open. Exits non-zero, after printing what is wrong, if a page writes an error to the
 console, is wider than the window, takes more than two seconds, or if a search finds nothing.
 """
@@ -17,7 +17,8 @@ PAGES = ["index.html", "get-started.html", "concepts.html", "how-to.html", "tuto
          "reference/elementwise.html", "reference/tensors.html", "operations.html", "benchmarks.html", "search.html"]
 SIZES = {"desktop": (1300, 900), "phone": (375, 800)}
 NAMES = ["embedding", "lstm", "mse", "conv2d", "stack", "squeeze", "load", "resume", "learning rate", "tutorial",
-         "checkpoint", "scan", "hvp", "softmax", "dropout", "DataLoader", "BudgetError", "LossScaler", "einsum", "Runner"]
+         "checkpoint", "scan", "hvp", "softmax", "dropout", "DataLoader", "BudgetError", "LossScaler", "einsum",
+         "Runner"]
 MOST_SECONDS = 2
 # Elements that reach beyond the right edge, unless something that scrolls holds them.
 OVERFLOW = """(() => {

@@ -1,15 +1,31 @@
-"""check_site.py ROOT: checks the links between documents, and the names in docs/find-a-name.md.
+"""check_site.py ROOT: checks the links between documents, and the names in them.
 
-Every relative link must lead to a file, and to a heading of it where it has a `#`. Every name in the second column of
-the table must be declared in a header. Exits non-zero and prints what is wrong.
+- Every relative link must lead to a file, and to a heading of it where it has a `#`.
+- Every name in the second column of docs/find-a-name.md must be declared in a header.
+- Every name that a public header declares must appear in a page.
+- Every name in the code of a page must occur in the sources.
+
+Exits non-zero and prints what is wrong.
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LEAST_NAMES = 60
+# Headers that others include: the umbrellas, and those that users include in addition.
+UMBRELLAS = ["palimpsest.h", "data/data.h", "nn/nn.h", "strategy/training/training.h", "autodiff/eigen.h",
+             "autodiff/eigen_sparse.h", "autodiff/graph_view.h", "strategy/execution/choice/memory_forecast.h",
+             "strategy/mpi/distributed_execution.h", "strategy/mpi/rank_error.h", "strategy/mpi/rank_world.h"]
+# Pages with names of other libraries, and such names elsewhere.
+FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md"}
+FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
+                     r"|\w+_adjoint")
+FOLDERS = ["autodiff", "benchmarks", "checkpoint", "data", "docs", "examples", "nn", "packaging", "strategy", "tests",
+           "tools"]
+SOURCES = {".h", ".cpp", ".py", ".build", ".sh"}
 
 
 def slug(heading):
@@ -37,8 +53,11 @@ def check_links(document, anchors):
 
 
 def check_names(root):
-    headers = "\n".join(path.read_text(encoding="utf-8") for folder in ("autodiff", "checkpoint", "strategy", "data", "nn")
-                        for path in sorted((root / folder).rglob("*.h")))
+    folders = ("autodiff", "checkpoint", "strategy", "data", "nn")
+    paths = [path for folder in folders for path in (root / folder).rglob("*.h")]
+    headers = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    pairs = re.findall(r"\b(\w+)\s*[({;:=]|(?:class|struct|using) (\w+)", headers)
+    declared = {name for pair in pairs for name in pair}
     table = root / "docs/find-a-name.md"
     rows = [line.split("|")[1:4] for line in table.read_text(encoding="utf-8").splitlines()
             if line.startswith("| ") and not line.startswith("| you look for")]
@@ -48,16 +67,52 @@ def check_names(root):
         if not LINK.search(page):
             yield f"{table}: no page for {here}"
         for name in re.findall(r"`(\w+)`", here):
-            if not re.search(rf"\b{name}\b\s*[({{;:=]|(class|struct|using) {name}\b", headers):
+            if name not in declared:
                 yield f"{table}: no header declares {name}"
 
 
+def check_public_names(root, pages):
+    """Names that public headers declare must occur in a page, or in a header that a page shows."""
+    sys.path.insert(0, str(root / "docs"))
+    import header_reference
+
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    shown = set(re.findall(r"\{header\} (\S+)", text))
+    text += "\n".join((root / header).read_text(encoding="utf-8") for header in shown)
+    words = set(re.findall(r"\w+", text))
+    headers = subprocess.run([sys.executable, root / "packaging/public_headers.py", root, *UMBRELLAS], check=True,
+                             text=True, stdout=subprocess.PIPE).stdout.split()
+    for header in headers:
+        code = (root / header).read_text(encoding="utf-8")
+        if header not in shown and "namespace palimpsest" in code:
+            for name in header_reference.functions_of(code):
+                if name.split("::")[-1] not in words:
+                    yield f"{header}: {name} appears in no page"
+
+
+def check_mentioned_names(root, pages):
+    """Names in the code of pages must occur in the sources."""
+    paths = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SOURCES]
+    paths += [root / name for name in ("dev", "meson.build", "meson_options.txt", "palimpsest.h")]
+    known = {name for path in paths for name in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    for page in pages:
+        if page.name in FOREIGN_PAGES:
+            continue
+        for code in re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text(encoding="utf-8"))):
+            for name in re.findall(r"(?<![\w./-])[A-Za-z_]\w{2,}(?![\w/]*[./-]\w)", code):
+                if name not in known and not FOREIGN.fullmatch(name):
+                    yield f"{page}: `{code}`: nothing is called {name}"
+
+
 def main():
-    root = pathlib.Path(sys.argv[1])
+    root = pathlib.Path(sys.argv[1]).resolve()
+    pages = sorted((root / "docs").rglob("*.md"))
     anchors = {}
-    wrong = [problem for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    wrong = [problem for document in [root / "README.md", *pages]
              for problem in check_links(document, anchors)]
     wrong += check_names(root)
+    wrong += check_public_names(root, pages)
+    wrong += check_mentioned_names(root, pages)
     print(*wrong, sep="\n")
     return len(wrong) > 0
 

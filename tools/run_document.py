@@ -1,8 +1,8 @@
 """run_document.py [--write] DOCUMENT PROGRAM [EXAMPLE]: checks the outputs of PROGRAM in the document.
 
 Runs EXAMPLE, which writes files into a given folder. Runs the commands of the document's `console` blocks in that
-folder. A command may begin with `mpirun -n N`, which gets further arguments from the variable MPIRUN_ARGUMENTS, and end with
-`2>/dev/null`. Exits non-zero if an output differs in more than its numbers. With --write, writes the outputs of this
+folder. A command may begin with `mpirun -n N`, which gets further arguments from the variable MPIRUN_ARGUMENTS. It may
+end with `2>/dev/null`. Exits non-zero if an output differs in more than its numbers. With --write, writes the outputs of this
 run into the document.
 """
 import difflib
