@@ -1,8 +1,9 @@
-"""check_pages.py SITE [PAGE...]: opens pages of the site, and further PAGEs, in headless Chromium.
+"""check_pages.py SITE PALIMPSEST_PLAN: opens pages of the site in headless Chromium.
 
-Further pages are, for example, those that explain a plan. Opens each at the width of a desktop and of a phone, light and dark. Searches for names on the search page. Measures how
-long the further pages take to open. Exits non-zero, after printing what is wrong, if a page writes an error to the
-console, is wider than the window, takes more than two seconds, or if a search finds nothing.
+Also opens the page that PALIMPSEST_PLAN writes to explain the plan of a program of 100,000 nodes. Opens each page at
+the width of a desktop and of a phone, light and dark. Searches for names on the search page. Prints what is wrong and
+exits non-zero if a page writes an error to the console or is wider than the window, if the explaining page takes more
+than two seconds to open, or if a search finds nothing.
 """
 import json
 import os
@@ -20,6 +21,7 @@ NAMES = ["embedding", "lstm", "mse", "conv2d", "stack", "squeeze", "load", "resu
          "checkpoint", "scan", "hvp", "softmax", "dropout", "DataLoader", "BudgetError", "LossScaler", "einsum",
          "Runner"]
 MOST_SECONDS = 2
+NODES = 100_000
 # Elements that reach beyond the right edge, unless something that scrolls holds them.
 OVERFLOW = """(() => {
   const width = document.documentElement.clientWidth;
@@ -120,6 +122,21 @@ class Browser:
         self.process.wait()
 
 
+def write_explaining_page(program, folder):
+    """Writes the page that explains the plan of a chain: values of the forward part, and adjoints that read them."""
+    half = NODES // 2
+    nodes = [{"name": "input", "inputs": [], "outputs": [4096], "cost": 0, "source": True}]
+    nodes += [{"name": "forward", "inputs": [i], "outputs": [4096], "cost": 1e-6} for i in range(half)]
+    nodes += [{"name": "backward", "inputs": [half + i, half - i], "outputs": [4096], "cost": 2e-6}
+              for i in range(half)]
+    graph = {"format": "palimpsest-graph", "version": 1, "name": "chain", "backward_begins": half + 1, "nodes": nodes,
+             "targets": [2 * half]}
+    (folder / "chain.json").write_text(json.dumps(graph), encoding="utf-8")
+    subprocess.run([program, folder / "chain.json", "--budget", "50%", "--planner", "square_root", "--html",
+                    folder / "chain.html"], check=True, stdout=subprocess.DEVNULL)
+    return folder / "chain.html"
+
+
 def hits(browser, site, name):
     """Number of search results for a name."""
     browser.open(f"{site}/search.html?q={name.replace(' ', '+')}")
@@ -136,7 +153,7 @@ def problems_of(browser, site, further):
             browser.look(size, scheme)
             for url in [f"{site}/{page}" for page in PAGES] + further:
                 seconds = browser.open(url)
-                where = f"{url.rpartition('/html/')[2]} ({size}, {scheme})"
+                where = f"{url.rpartition('/')[2]} ({size}, {scheme})"
                 yield from (f"{where}: console: {error}" for error in browser.errors)
                 overflow = browser.value(OVERFLOW)
                 if overflow:
@@ -154,8 +171,8 @@ def problems_of(browser, site, further):
 
 def main():
     site = pathlib.Path(sys.argv[1]).resolve().as_uri()
-    further = [pathlib.Path(page).resolve().as_uri() for page in sys.argv[2:]]
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as profile:
+        further = [write_explaining_page(sys.argv[2], pathlib.Path(folder)).as_uri()]
         browser = Browser(profile)
         wrong = list(problems_of(browser, site, further))
         browser.close()
