@@ -164,6 +164,23 @@ def formulas():
     return {name: formula.replace(r"\|", "|") for name, formula in rows}
 
 
+def costs():
+    """Sentences about the cost of elementwise functions, by name, from their definitions."""
+    found = {}
+    for path in (ROOT / "autodiff/operations/functions").glob("*.h"):
+        code = path.read_text(encoding="utf-8")
+        for body in re.findall(r"^struct \w+ \{\n(.*?)^\};$", code, re.MULTILINE | re.DOTALL):
+            text = re.search(r'Text text\{\s*"(\w+)".*?(?:,\s*([\d.]+))?\};', body, re.DOTALL)
+            rules = re.findall(r" (?:adjoint|from_x|from_y|da|db)\(([^)]*)\)", body)
+            if not text:
+                continue
+            reads = sorted({name for rule in rules for name in re.findall(r"& ([abxy])\b", rule)})
+            flops = f"Cost: about {text[2] or 10} floating-point operations per element."
+            kept = f" The backward part reads {' and '.join(reads)}." if reads else " The backward part reads nothing."
+            found[text[1]] = flops + (kept if rules else "")
+    return found
+
+
 def dedented(code):
     lines = code.splitlines()
     indent = min((indent_of(line) for line in lines if line.strip()), default=0)
@@ -178,9 +195,10 @@ class Header(Directive):
         for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md"):
             self.state.document.settings.env.note_dependency(str(used))
         page = pathlib.Path(self.state.document.settings.env.docname).name
-        made, examples, rows, shown = [], examples_of(page), formulas(), set()
+        made, examples, rows, sentences, shown = [], examples_of(page), formulas(), costs(), set()
         made.append(nodes.paragraph("", "", nodes.literal("", self.arguments[0], classes=["path"])))
         entries = list(named_entries(path.read_text(encoding="utf-8")))
+        functions = [name for names, _, code in entries for name in names if not opens_type(code)]
         for i, (names, prose, code) in enumerate(entries):
             if prose.strip():
                 holder = nodes.container()
@@ -196,8 +214,11 @@ class Header(Directive):
                 if name in rows:
                     formula = nodes.literal("", rows[name])
                     made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), formula))
+                if name in sentences:
+                    made.append(nodes.paragraph("", sentences[name]))
                 example = examples.get(name)
-                if example and example not in shown:
+                is_shown_later = opens_type(code) and example in [examples.get(other) for other in functions]
+                if example and example not in shown and not is_shown_later:
                     shown.add(example)
                     made.append(nodes.literal_block(example, example, language="cpp", classes=["example"]))
         return made

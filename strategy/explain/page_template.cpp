@@ -17,6 +17,7 @@ const char* const page_template = R"html(<!doctype html>
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 70rem; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, sans-serif; }
+h1, p { overflow-wrap: anywhere; }
 h1 { font-size: 1.35rem; margin: .2rem 0 .4rem; } h2 { font-size: 1.1rem; margin: 1.6rem 0 .4rem; }
 p { margin: .3rem 0; } .soft { color: var(--soft); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; }
