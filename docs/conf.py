@@ -32,7 +32,7 @@ def complete_theme(app, exception):
     """Makes the files of Debian's furo readable from a disk, without a server.
 
     Its furo.js imports another script, which browsers refuse in a script that is no module. Joins both. Its style sheet
-    refers to a file outside of the site. Includes that file.
+    refers to a file outside of the site, and it lacks the rule for readers whose system is dark. Completes it.
     """
     static = pathlib.Path(app.outdir) / "_static"
     script, style = static / "scripts/furo.js", static / "styles/furo.css"
@@ -45,6 +45,9 @@ def complete_theme(app, exception):
     for line, path in re.findall(r'(@import (?:url\()?"?(/javascript/[^")]+)"?\)?;)', text):
         system = pathlib.Path("/usr/share") / path.lstrip("/")
         text = text.replace(line, system.read_text(encoding="utf-8") if system.exists() else "")
+    dark = re.search(r'body\[data-theme="dark"\] (\{[^}]*\})', text)
+    if dark and "prefers-color-scheme" not in text:
+        text += f'@media (prefers-color-scheme: dark) {{ body:not([data-theme="light"]) {dark[1]} }}\n'
     style.write_text(text, encoding="utf-8")
 
 

@@ -192,7 +192,7 @@ class Header(Directive):
 
     def run(self):
         path = ROOT / self.arguments[0]
-        for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md"):
+        for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md", pathlib.Path(__file__)):
             self.state.document.settings.env.note_dependency(str(used))
         page = pathlib.Path(self.state.document.settings.env.docname).name
         made, examples, rows, sentences, shown = [], examples_of(page), formulas(), costs(), set()

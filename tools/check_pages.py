@@ -2,8 +2,8 @@
 
 Also opens the page that PALIMPSEST_PLAN writes to explain the plan of a program of 100,000 nodes. Opens each page at
 the width of a desktop and of a phone, light and dark. Searches for names on the search page. Prints what is wrong and
-exits non-zero if a page writes an error to the console or is wider than the window, if the explaining page takes more
-than two seconds to open, or if a search finds nothing.
+exits non-zero if a page writes an error to the console, is wider than the window or not dark when it should be, if the
+explaining page takes more than two seconds to open, or if a search finds nothing.
 """
 import json
 import os
@@ -32,6 +32,8 @@ OVERFLOW = """(() => {
   return document.documentElement.scrollWidth + " pixels wide: " +
     wide.slice(0, 3).map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40)).join("; ");
 })()"""
+
+IS_DARK = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every(part => part < 128)"
 
 
 class Browser:
@@ -155,6 +157,8 @@ def problems_of(browser, site, further):
                 seconds = browser.open(url)
                 where = f"{url.rpartition('/')[2]} ({size}, {scheme})"
                 yield from (f"{where}: console: {error}" for error in browser.errors)
+                if browser.value(IS_DARK) != (scheme == "dark"):
+                    yield f"{where}: the background is not {scheme}"
                 overflow = browser.value(OVERFLOW)
                 if overflow:
                     yield f"{where}: {overflow}"
