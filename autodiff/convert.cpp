@@ -26,30 +26,23 @@ void convert_call(const PointwiseCall& call) {
 
 }  // namespace
 
-void convert(const Operand& from, const Operand& to) {
-  visit(from.dtype(), [&]<class From>(From) {
-    visit(to.dtype(), [&]<class To>(To) {
-      const From* source = from.as<From>();
-      To* target = to.as<To>();
-      parallel_chunks(from.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-        convert_run(source + begin, target + begin, end - begin);
-      });
-    });
-  });
-}
-
-void convert_one(DType from, const std::byte* x, DType to, std::byte* y) {
-  visit(from, [&]<class From>(From) {
-    visit(to, [&]<class To>(To) {
-      convert_run(reinterpret_cast<const From*>(x), reinterpret_cast<To*>(y), 1);
-    });
-  });
-}
-
 PointwiseKernel conversion(DType from, DType to) {
   return visit(from, [&]<class From>(From) {
     return visit(to, []<class To>(To) { return PointwiseKernel{convert_call<From, To>}; });
   });
+}
+
+void convert(const Operand& from, const Operand& to) {
+  const auto run = conversion(from.dtype(), to.dtype()).run;
+  const std::int64_t from_size = size_of(from.dtype());
+  const std::int64_t to_size = size_of(to.dtype());
+  parallel_chunks(from.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+    run({{}, {from.data + begin * from_size}, {1}, to.data + begin * to_size, end - begin});
+  });
+}
+
+void convert_one(DType from, const std::byte* x, DType to, std::byte* y) {
+  conversion(from, to).run({{}, {x}, {1}, y, 1});
 }
 
 }  // namespace palimpsest

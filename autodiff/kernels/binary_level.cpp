@@ -54,14 +54,32 @@ void compare(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, b
     for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(a[i], b[i]);
   } else if (a_step != 0) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(a[i], *b);
+  } else if (b_step != 0) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(*a, b[i]);
   } else {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(*a, b[i * b_step]);
+    std::fill_n(y, n, F::value(*a, *b));
   }
+}
+
+/// a < b as b > a, and a ≤ b as b ≥ a.
+template <class F, class T>
+void compare_swapped(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, bool* y,
+                     std::int64_t n) {
+  compare<F, T>(b, b_step, a, a_step, y, n);
+}
+
+template <class F, class T>
+constexpr BinaryKernel<T, bool> comparison() {
+  if constexpr (std::is_same_v<F, functions::Less>) return compare_swapped<functions::Greater, T>;
+  if constexpr (std::is_same_v<F, functions::LessEqual>) {
+    return compare_swapped<functions::GreaterEqual, T>;
+  }
+  return compare<F, T>;
 }
 
 template <class T, class... F>
 const BinaryKernel<T, bool>* comparisons(functions::List<F...>) {
-  static constexpr BinaryKernel<T, bool> kernels[] = {compare<F, T>...};
+  static constexpr BinaryKernel<T, bool> kernels[] = {comparison<F, T>()...};
   return kernels;
 }
 

@@ -1,6 +1,7 @@
 #include "autodiff/operations/index.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
@@ -97,14 +98,21 @@ void compute_one_hot(const KernelCall& call) {
   const Operand& y = call.output();
   const std::int64_t classes = y.shape()[axis];
   with_places(call.input(), classes, "one_hot", where, [&](const auto* places) {
+    std::uint64_t one = 0;
     visit(y.dtype(), [&]<class T>(T) {
+      const T number = convert_element<T>(1.0);
+      std::memcpy(&one, &number, sizeof(T));
+    });
+    visit_size(y.dtype(), [&]<class T>(T) {
       T* to = y.as<T>();
-      const T one = convert_element<T>(1.0);
+      T number;
+      std::memcpy(&number, &one, sizeof(T));
       parallel_chunks(call.input().elements(), grain_for(static_cast<double>(classes)),
                       [&](std::int64_t begin, std::int64_t end) {
                         std::fill(to + begin * classes, to + end * classes, T{});
-                        for (std::int64_t i = begin; i < end; ++i)
-                          to[i * classes + places[i]] = one;
+                        for (std::int64_t i = begin; i < end; ++i) {
+                          to[i * classes + places[i]] = number;
+                        }
                       });
     });
   });

@@ -8,7 +8,8 @@
 namespace palimpsest {
 
 /// A power series Σ cₖ·εᵏ, truncated after εⁿ. Functions of x₀ + ε have their derivatives of order
-/// k, divided by k!, as coefficients cₖ.
+/// k, divided by k!, as coefficients cₖ. The longer functions are not inlined: series of them would
+/// be long, and calls take little of their time.
 class Jet {
  public:
   static constexpr std::size_t most = 13;
@@ -44,14 +45,14 @@ class Jet {
     return a;
   }
   friend Jet operator-(const Jet& a, const Jet& b) { return a + b * -1; }
-  friend Jet operator*(const Jet& a, const Jet& b) {
+  [[gnu::noinline]] friend Jet operator*(const Jet& a, const Jet& b) {
     Jet product(a.order_);
     for (std::size_t k = 0; k <= a.order_; ++k) {
       for (std::size_t i = 0; i <= k; ++i) product.c_[k] += a.c_[i] * b.c_[k - i];
     }
     return product;
   }
-  friend Jet operator/(Jet a, const Jet& b) {
+  [[gnu::noinline]] friend Jet operator/(Jet a, const Jet& b) {
     for (std::size_t k = 0; k <= a.order_; ++k) {
       for (std::size_t i = 1; i <= k; ++i) a.c_[k] -= b.c_[i] * a.c_[k - i];
       a.c_[k] /= b.c_[0];
@@ -60,7 +61,7 @@ class Jet {
   }
   friend Jet operator/(double a, const Jet& b) { return Jet(b.order_, a) / b; }
   /// e = exp x solves e' = e·x'.
-  friend Jet exp(const Jet& x) {
+  [[gnu::noinline]] friend Jet exp(const Jet& x) {
     Jet e(x.order_, std::exp(x.c_[0]));
     for (std::size_t k = 1; k <= x.order_; ++k) {
       for (std::size_t i = 1; i <= k; ++i) {
@@ -71,7 +72,7 @@ class Jet {
     return e;
   }
   /// y = log x solves x·y' = x'.
-  friend Jet log(const Jet& x) {
+  [[gnu::noinline]] friend Jet log(const Jet& x) {
     Jet y(x.order_, std::log(x.c_[0]));
     for (std::size_t k = 1; k <= x.order_; ++k) {
       double sum = static_cast<double>(k) * x.c_[k];

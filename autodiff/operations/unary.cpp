@@ -157,40 +157,70 @@ struct Entry {
   std::string adjoint_summary;
 };
 
+/// What differs between the functions. Entries are made of it by one function for all of them.
+struct Definition {
+  functions::Text text;
+  MixedPrecision mixed;
+  void (*compute)(const KernelCall&);
+  void (*vjp)(const Pullback&);
+  Cost (*cost)(const NodeView&);
+  PointwiseKernel (*pointwise)(const NodeView&);
+  bool (*is_identity)(const NodeView&);
+  /// Null without a kernel of the adjoint.
+  void (*compute_adjoint)(const KernelCall&);
+  void (*vjp_of_adjoint)(const Pullback&);
+  PointwiseKernel (*pointwise_adjoint)(const NodeView&);
+};
+
 template <class F>
-void fill(Entry& entry) {
+constexpr Definition definition_of() {
   constexpr std::size_t index = functions::position<F, Unary>;
   static_assert(index == index_of(functions::place_of<F>), "Family and Unary list families alike");
-  const auto cost = [](const NodeView& node) { return unary_cost(node, F::text.flops); };
-  entry.function = {.name = F::text.name,
-                    .formula = F::text.formula,
-                    .summary = F::text.summary,
-                    .compute = [](const KernelCall& call) { compute_unary(call, index); },
-                    .cost = cost,
-                    .pointwise = unary_run_of<F>,
-                    .mixed = mixed_of<F>()};
-  if constexpr (Recorded<F> || HasAdjointKernel<F>) entry.function.vjp = pull_back_unary<F>;
-  if constexpr (requires { F::identity; }) entry.function.is_identity = is_identity<F>;
+  Definition made{};
+  made.text = F::text;
+  made.mixed = mixed_of<F>();
+  made.compute = [](const KernelCall& call) { compute_unary(call, index); };
+  made.cost = [](const NodeView& node) { return unary_cost(node, F::text.flops); };
+  made.pointwise = unary_run_of<F>;
+  if constexpr (Recorded<F> || HasAdjointKernel<F>) made.vjp = pull_back_unary<F>;
+  if constexpr (requires { F::identity; }) made.is_identity = is_identity<F>;
   if constexpr (HasAdjointKernel<F>) {
-    entry.adjoint_name = std::string(F::text.name) + "_adjoint";
-    entry.adjoint_summary = std::string("adjoint of ") + F::text.name;
-    entry.adjoint = {.name = entry.adjoint_name,
-                     .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
-                     .summary = entry.adjoint_summary,
-                     .compute = [](const KernelCall& call) { compute_unary_adjoint(call, index); },
-                     .vjp = pull_back_unary_adjoint<F>,
-                     .cost = cost,
-                     .pointwise = adjoint_run_of<index>,
-                     .mixed = mixed_of<F>()};
+    made.compute_adjoint = [](const KernelCall& call) { compute_unary_adjoint(call, index); };
+    made.vjp_of_adjoint = pull_back_unary_adjoint<F>;
+    made.pointwise_adjoint = adjoint_run_of<index>;
   }
+  return made;
+}
+
+void fill(Entry& entry, const Definition& made) {
+  entry.function = {.name = made.text.name,
+                    .formula = made.text.formula,
+                    .summary = made.text.summary,
+                    .compute = made.compute,
+                    .vjp = made.vjp,
+                    .cost = made.cost,
+                    .pointwise = made.pointwise,
+                    .is_identity = made.is_identity,
+                    .mixed = made.mixed};
+  if (made.compute_adjoint == nullptr) return;
+  entry.adjoint_name = std::string(made.text.name) + "_adjoint";
+  entry.adjoint_summary = std::string("adjoint of ") + made.text.name;
+  entry.adjoint = {.name = entry.adjoint_name,
+                   .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
+                   .summary = entry.adjoint_summary,
+                   .compute = made.compute_adjoint,
+                   .vjp = made.vjp_of_adjoint,
+                   .cost = made.cost,
+                   .pointwise = made.pointwise_adjoint,
+                   .mixed = made.mixed};
 }
 
 using Table = std::array<Entry, Unary::size>;
 
 template <class... F>
 void fill_all(Table& table, functions::List<F...>) {
-  std::size_t index = 0;
-  (fill<F>(table[index++]), ...);
+  static constexpr Definition definitions[] = {definition_of<F>()...};
+  for (std::size_t index = 0; index < table.size(); ++index) fill(table[index], definitions[index]);
 }
 
 const Table& table() {
@@ -210,17 +240,21 @@ Var record_adjoint(std::size_t index, const Var& dy, const Var& z, const Attribu
   return dy.tape().record(operation, inputs, {&type, 1}, attributes, Where::current());
 }
 
-template <class F>
-void pull_back_unary(const Pullback& p) {
+void pull_back_by_kernel(const Pullback& p, std::size_t index, bool reads_x) {
   const Attributes attributes = p.attributes();  // a copy, since the tape grows
   const Var dy = p.adjoint();
+  p.set(0, record_adjoint(index, dy, reads_x ? p.input() : p.output(), attributes));
+}
+
+template <class F>
+void pull_back_unary(const Pullback& p) {
   if constexpr (HasAdjointKernel<F>) {
-    const Var z = functions::ReadsX<F, Var> ? p.input() : p.output();
-    p.set(0, record_adjoint(functions::position<F, Unary>, dy, z, attributes));
-  } else if constexpr (requires { F::adjoint(dy, dy, dy); }) {
-    p.set(0, F::adjoint(dy, p.input(), p.output()));
+    pull_back_by_kernel(p, functions::position<F, Unary>, functions::ReadsX<F, Var>);
+  } else if constexpr (requires(const Var& v) { F::adjoint(v, v, v); }) {
+    p.set(0, F::adjoint(p.adjoint(), p.input(), p.output()));
   } else {
-    p.set(0, F::adjoint(dy, p.input(), p.output(), parameters_of(attributes)));
+    const Attributes attributes = p.attributes();
+    p.set(0, F::adjoint(p.adjoint(), p.input(), p.output(), parameters_of(attributes)));
   }
 }
 
