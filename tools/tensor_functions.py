@@ -1,8 +1,9 @@
 """tensor_functions.py [--check] ROOT: writes the functions of tensors from the declarations of the functions of Vars.
 
 It reads the headers in autodiff/operations/ that palimpsest.h includes, and writes in that folder:
-- tensor_*.h and tensor_*.cpp: each function with a Tensor for each Var.
-- mixed_*.h: each function of several Vars, for Vars and Tensors together.
+- tensor_*.h and tensor_*.cpp: each function with a Tensor for each Var. A function that draws random numbers takes a
+  seed instead of the tape, or before the tensors.
+- mixed_*.h: each function of several Vars or of a list of them, for Vars and Tensors together.
 
 With --check it writes nothing, and exits non-zero when a file is not up to date.
 """
@@ -12,8 +13,9 @@ import subprocess
 import sys
 
 FOLDER = "autodiff/operations/"
-# Their functions draw random numbers by the tape, or take structs of Vars.
-LEFT_OUT_HEADERS = {FOLDER + "random.h", FOLDER + "sequence.h"}
+# Its functions take structs of Vars.
+LEFT_OUT_HEADERS = {FOLDER + "sequence.h"}
+RANDOM_HEADER = FOLDER + "random.h"
 WRITTEN = re.compile(FOLDER + r"(tensor|mixed)_\w+\.h")
 INCLUDE = re.compile(rf'^#include "({FOLDER}[\w/]+\.h)"', re.MULTILINE)
 # For tapes and adjoints only, or the same as a function of `Tensor`.
@@ -49,6 +51,9 @@ namespace palimpsest {
 """
 START_MIXED = NOTE + """#pragma once
 
+#include <initializer_list>
+#include <vector>
+
 #include "autodiff/export.h"
 #include "autodiff/operations/constants.h"
 INCLUDES#include "autodiff/operations/unary.h"
@@ -64,8 +69,9 @@ KINDS = {
     "shapes": ("construction.h", "index.h", "leaf.h", "shape.h"),
     "layers": ("convolution.h", "image.h", "loss.h", "normalization.h"),
     "matrices": ("linalg.h", "products.h", "sparse.h"),
+    "random": ("random.h",),
 }
-HEADER_OF_KIND = {"elementwise": "elementwise", "binary": "elementwise", "reductions": "functions", "shapes": "functions",
+HEADER_OF_KIND = {"random": "random", "elementwise": "elementwise", "binary": "elementwise", "reductions": "functions", "shapes": "functions",
                   "layers": "layers", "matrices": "layers"}
 
 
@@ -95,18 +101,21 @@ class Parameter:
 
 
 class Function:
-    def __init__(self, result, name, parameters, structs):
+    def __init__(self, result, name, parameters, structs, is_random=False):
         self.result = "Var" if result == "auto" else result
         self.name = name
-        self.parameters = parameters
+        self.is_random = is_random
+        self.takes_tape = parameters[0].type == "Tape&"
+        self.parameters = parameters[1:] if is_random and self.takes_tape else parameters
+        parameters = self.parameters
         self.struct = structs.get(self.result)
         self.values = [p for p in parameters if p.is_value or p.is_list]
         self.where = parameters[-1].name
 
     def is_wanted(self):
         types = [p.type for p in self.parameters]
-        return (self.name not in LEFT_OUT and self.values and types[-1] == "Where" and
-                not any("Tape" in t or "Located" in t for t in types) and
+        return (self.name not in LEFT_OUT and (self.values or self.is_random) and types[-1] == "Where" and
+                not any("Tape" in t or "Located" in t or "RandomStream" in t for t in types) and
                 (self.result in ("Var", "std::vector<Var>") or self.struct))
 
     def with_number(self):
@@ -123,14 +132,16 @@ class Function:
         return "Tensor" + self.result if self.struct else self.result.replace("Var", "Tensor")
 
     def head(self, with_defaults):
-        return (f"{self.tensor_result()} {self.name}(" +
-                ", ".join(p.declared(p.tensor_type(), with_defaults) for p in self.parameters) + ")")
+        declared = ["RandomSeed seed"] if self.is_random else []
+        declared += [p.declared(p.tensor_type(), with_defaults) for p in self.parameters]
+        return f"{self.tensor_result()} {self.name}(" + ", ".join(declared) + ")"
 
     def definition(self):
-        body = f'  Evaluation on("{self.name}", {self.where});\n'
+        body = f'  Evaluation on("{self.name}", {self.where}{", seed.number" if self.is_random else ""});\n'
         names = [p.name for p in self.values]
-        if len(names) == 1:
-            call = f"palimpsest::{self.name}({self.arguments('on')})"
+        if len(names) <= 1:
+            tape = "on.tape(), " if self.is_random and self.takes_tape else ""
+            call = f"palimpsest::{self.name}({tape}{self.arguments('on')})"
         else:
             # The order in which C++ evaluates arguments is not specified.
             for p in self.values:
@@ -162,8 +173,21 @@ class Function:
         return (f"template <{typenames}>\n  requires AreMixed<{all_letters}>\n{self.result} {self.name}({heads}) {{\n"
                 f"{body}  return palimpsest::{self.name}({call});\n}}\n")
 
+    def mixed_list(self):
+        heads = ", ".join(p.declared("const VarOrTensor&" if p.is_value else p.type.replace("Var", "VarOrTensor"))
+                          for p in self.parameters)
+        names = ", ".join(p.name for p in self.values)
+        body = f'  const Constants on("{self.name}", {self.where}, {names});\n'
+        for p in self.values:
+            body += f"  const {'std::vector<Var>' if p.is_list else 'Var'} on_{p.name} = on({p.name});\n"
+        call = ", ".join("on_" + p.name if p in self.values else p.name for p in self.parameters)
+        return f"inline {self.result} {self.name}({heads}) {{\n{body}  return palimpsest::{self.name}({call});\n}}\n"
+
     def can_mix(self):
         return len(self.values) > 1 and not any(p.is_list for p in self.values)
+
+    def has_braces(self):
+        return any(p.type == "std::initializer_list<Var>" for p in self.values)
 
 
 def headers(root):
@@ -183,7 +207,7 @@ def read(root):
     structs = {name: re.findall(r"Var (\w+);", body) for text in texts.values() for name, body in STRUCT.findall(text)}
     parts = []
     for header, text in texts.items():
-        functions = [Function(result, name, [Parameter(p) for p in split(parameters)], structs)
+        functions = [Function(result, name, [Parameter(p) for p in split(parameters)], structs, header == RANDOM_HEADER)
                      for result, name, parameters in DECLARATION.findall(text)]
         functions = [function for function in functions if function.is_wanted()]
         for function in functions:
@@ -239,11 +263,13 @@ namespace palimpsest {
                 tensor_h += form.head(True) + ";\n"
                 tensor_cpp.append("\n" + form.definition())
         tensor_hs.setdefault(f"tensor_{HEADER_OF_KIND[kind]}.h", []).append(tensor_h)
-        mixes = [function for function in functions if function.can_mix()]
+        mixes = [function.mixed() for function in functions if function.can_mix() and not function.is_random]
+        mixes += [function.mixed_list() for function in functions if function.has_braces()]
         if mixes:
-            mixed_h = mixed_hs.setdefault(f"mixed_{HEADER_OF_KIND[kind]}.h", [])
+            name = kind if kind == "matrices" else HEADER_OF_KIND[kind]
+            mixed_h = mixed_hs.setdefault(f"mixed_{name}.h", [])
             mixed_h.append(f"\n// {header}\n")
-            mixed_h.extend("\n" + function.mixed() for function in mixes)
+            mixed_h.extend("\n" + text for text in mixes)
     end = "\n}  // namespace palimpsest\n"
     texts = {FOLDER + name: tensor_start + "".join(declarations) + end for name, declarations in tensor_hs.items()}
     texts[FOLDER + "tensor_results.h"] = results_h + end

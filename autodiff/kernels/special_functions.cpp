@@ -150,6 +150,43 @@ double polygamma(int order, double x) {
   return order % 2 == 0 ? left - right : left + right;
 }
 
+double hurwitz_zeta(double x, double q) {
+  if (x == 1) return infinity;
+  if (!(x > 1) || q != q) return not_a_number;
+  if (q <= 0) {
+    const double fraction = q - std::floor(q);
+    if (fraction == 0) return infinity;
+    if (x != std::floor(x)) return not_a_number;
+    const double sign = std::fmod(x, 2) == 0 ? 1 : -1;
+    constexpr int most = 100;
+    if (x > most) return sign * std::pow(1 - fraction, -x) + std::pow(fraction, -x);
+    double factorial = 1;
+    for (int k = 2; k < static_cast<int>(x); ++k) factorial *= k;
+    return sign * polygamma(static_cast<int>(x) - 1, q) / factorial;
+  }
+  if (std::isinf(q) || std::isinf(x)) return q < 1 ? infinity : (q == 1 && !std::isinf(q) ? 1 : 0);
+  // The first terms one by one, the others by the Euler–Maclaurin formula.
+  constexpr double factors[] = {1.0 / 12,          -1.0 / 720,
+                                1.0 / 30240,       -1.0 / 1209600,
+                                1.0 / 47900160,    -691.0 / 1307674368000,
+                                1.0 / 74724249600, -3617.0 / 10670622842880000};
+  double sum = 0;
+  double last = q;
+  for (; last < 12 + x; ++last) {
+    const double term = std::pow(last, -x);
+    sum += term;
+    if (term < sum * 0x1p-56) return sum;
+  }
+  const double term = std::pow(last, -x);
+  double rising = x / last;
+  double rest = 0.5;
+  for (int k = 0; k < static_cast<int>(std::size(factors)); ++k) {
+    rest += factors[k] * rising;
+    rising *= (x + 2 * k + 1) / last * ((x + 2 * k + 2) / last);
+  }
+  return sum + term * (last / (x - 1) + rest);
+}
+
 double inverse_erf(double y) {
   // M. Wichura, "Algorithm AS 241: The percentage points of the normal distribution" (1988).
   constexpr double inner_above[] = {3.3871328727963666080e0, 1.3314166789178437745e2,

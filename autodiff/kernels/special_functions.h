@@ -11,6 +11,10 @@ double log_gamma(double x);
 /// 0, −1, …: NaN; for even orders ±∞ at ±0, for odd orders ∞.
 double polygamma(int order, double x);
 
+/// The Hurwitz zeta function Σ (k + q)⁻ˣ over k ≥ 0. ∞ for x = 1, NaN for x < 1; ∞ for q = 0, −1,
+/// …, and NaN for other q < 0 unless x is whole.
+double hurwitz_zeta(double x, double q);
+
 /// The number whose error function is y.
 double inverse_erf(double y);
 

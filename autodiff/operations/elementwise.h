@@ -99,6 +99,18 @@ Var ndtr(const Var& x, Where where = Where::current());
 /// Σ lgamma(x − i/2) over i < p. Throws `ArgumentError` for p < 1.
 Var mvlgamma(const Var& x, int p, Where where = Where::current());
 
+// Gamma functions of two variables. They broadcast, are computed in f64 and rounded once. They
+// throw `DTypeError` for dtypes that are not floating.
+
+/// The regularized lower incomplete gamma function P(a, x) = ∫₀ˣ tᵃ⁻¹·e⁻ᵗ dt/Γ(a). NaN unless a ≥ 0
+/// and x ≥ 0. It has derivatives by a, too, which PyTorch lacks.
+Var igamma(const Var& a, const Var& x, Where where = Where::current());
+/// The upper one, Q(a, x) = 1 − P(a, x).
+Var igammac(const Var& a, const Var& x, Where where = Where::current());
+/// The Hurwitz zeta function Σ (k + q)⁻ˣ over k ≥ 0, for x > 1; ∞ for x = 1. A derivative by x
+/// throws `ArgumentError`.
+Var zeta(const Var& x, const Var& q, Where where = Where::current());
+
 // Activations
 
 /// min(max(x, 0), 6); the derivative is 0 at 0 and at 6.

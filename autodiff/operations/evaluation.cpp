@@ -16,6 +16,11 @@ Var constant_of(Tape& tape, const Tensor& tensor, std::string_view operation, co
 Evaluation::Evaluation(std::string_view operation, const Where& where)
     : operation_(operation), where_(where) {}
 
+Evaluation::Evaluation(std::string_view operation, const Where& where, std::uint64_t seed)
+    : Evaluation(operation, where) {
+  tape_.set_seed(seed);
+}
+
 // Here, so that it is not compiled into every function of tensors.
 Evaluation::~Evaluation() = default;
 

@@ -18,6 +18,8 @@ Var constant_of(Tape& tape, const Tensor& tensor, std::string_view operation, co
 class Evaluation {
  public:
   Evaluation(std::string_view operation, const Where& where);
+  /// For a function that draws random numbers.
+  Evaluation(std::string_view operation, const Where& where, std::uint64_t seed);
   ~Evaluation();
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
@@ -27,6 +29,8 @@ class Evaluation {
   std::vector<Var> operator()(std::span<const Tensor> tensors);
   /// Likewise, or an empty handle for an undefined tensor.
   Var optional(const Tensor& tensor);
+
+  Tape& tape() { return tape_; }
 
   /// The value of x.
   Tensor result(const Var& x);

@@ -97,6 +97,34 @@ N normal_of_log_gamma(const N& a, double l) {
   return exp(log(a) * 0.5) * 3.0 * (third + -1.0 + 1.0 / (a * 9.0));
 }
 
+/// log(xᵃ·e^(−x)/Γ(a + 1)), without the cancellation of large terms for a ≥ 20.
+double log_last_term(double a, double x) {
+  if (a < 20) return a * std::log(x) - x - log_gamma_function(a + 1);
+  const double distance = (x - a) / a;
+  const double inverse = 1 / a;
+  const double square = inverse * inverse;
+  const double rest =
+      inverse *
+      (1.0 / 12 -
+       square * (1.0 / 360 - square * (1.0 / 1260 - square * (1.0 / 1680 - square / 1188))));
+  const double power =
+      distance > -0.5 ? std::log1p(distance) - distance : std::log(x / a) - distance;
+  return a * power - 0.5 * std::log(2 * std::numbers::pi * a) - rest;
+}
+
+/// Q(a, x) for a large shape, by the first terms of the uniform expansion (Temme, 1979).
+double upper_of_large(double a, double x) {
+  const double distance = (x - a) / a;
+  const double half_square = distance - std::log1p(distance);
+  const double eta = std::copysign(std::sqrt(2 * std::max(0.0, half_square)), distance);
+  const double first =
+      std::abs(eta) < 1e-2
+          ? -1.0 / 3 + eta * (1.0 / 12 - eta * (2.0 / 135 - eta * (1.0 / 864 + eta / 2835)))
+          : 1 / distance - 1 / eta;
+  const double density = std::exp(-a * half_square) / std::sqrt(2 * std::numbers::pi * a);
+  return 0.5 * std::erfc(eta * std::sqrt(a / 2)) + density * first;
+}
+
 double factorial(int n) {
   double product = 1;
   for (int i = 2; i <= n; ++i) product *= i;
@@ -155,6 +183,25 @@ double gamma_derivative(GammaDerivative kind, int order, double a, double l) {
   const double coefficient =
       lower ? -(density * lower_series(shape, y))[k] / a : (density * upper_fraction(shape, y))[k];
   return factorial(order) * coefficient;
+}
+
+double regularized_gamma(double a, double x, bool upper) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == infinity && x == infinity)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  if (a == 0 || x == infinity) return upper ? 0 : 1;
+  if (x == 0 || a == infinity) return upper ? 1 : 0;
+  constexpr double largest_of_series = 1e6;
+  if (a > largest_of_series && std::abs(x - a) < a / 2) {
+    const double above = upper_of_large(a, x);
+    return upper ? above : 1 - above;
+  }
+  const double term = std::exp(log_last_term(a, x));
+  const bool is_lower = x < a + 1;
+  // P = term·(1 + x/(a + 1) + …), and Q = term·a·C.
+  const double part = is_lower ? term * lower_series(a, x) : term * a * upper_fraction(a, x);
+  return is_lower == upper ? 1 - part : part;
 }
 
 double poisson_quantile(double rate, double u) {

@@ -17,6 +17,10 @@ enum class GammaDerivative : unsigned char {
 constexpr int max_gamma_order = 12;
 double gamma_derivative(GammaDerivative kind, int order, double a, double l);
 
+/// The regularized incomplete gamma function P(a, x), or Q(a, x) = 1 − P(a, x) if `upper`. NaN
+/// unless a ≥ 0 and x ≥ 0, and for a = x = 0.
+double regularized_gamma(double a, double x, bool upper);
+
 /// The smallest k with P(N ≤ k) ≥ u for a Poisson variable N of the given rate.
 double poisson_quantile(double rate, double u);
 

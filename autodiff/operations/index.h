@@ -38,6 +38,21 @@ Var scatter(const Var& x, int axis, const Var& index, const Var& source,
 /// Writes a number at the positions in `index`.
 Var scatter(const Var& x, int axis, const Var& index, double value, Where where = Where::current());
 
+/// How `scatter_reduce` combines an element with those that are written to its position.
+enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
+
+/// x with each element reduced together with the elements of `source` that `index` sends to its
+/// position along `axis`. Shapes are as for `scatter`. Elements that are not named keep their
+/// value. Without `include_self`, those that are named are replaced by the reduction of the others.
+///
+/// Elements are combined in the order of their positions in `source`, at any number of threads. The
+/// derivatives of products are products of the other elements, also at zeros. The extremes share
+/// the adjoint equally where several are equal; NaN takes precedence. Throws as `scatter`, and
+/// `DTypeError` for an x of bool, and for the mean of integers.
+Var scatter_reduce(const Var& x, int axis, const Var& index, const Var& source,
+                   ScatterReduction reduction, bool include_self = true,
+                   Where where = Where::current());
+
 /// The slices of x along `axis` at the positions in `index`, which has any shape. In the result,
 /// the axes of `index` replace `axis`. Any dtype.
 Var index_select(const Var& x, int axis, const Var& index, Where where = Where::current());

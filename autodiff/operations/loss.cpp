@@ -6,11 +6,14 @@
 #include <string>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/loss.h"
+#include "autodiff/operations/index.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 
 namespace palimpsest {
@@ -131,6 +134,43 @@ Var kl_div(const Var& log_probabilities, const Var& targets, const KlDivOptions&
           ? multiply(exp(targets, where), subtract(targets, log_probabilities, where), where)
           : subtract(xlogy(targets, targets, where), multiply(targets, log_probabilities, where),
                      where);
+  return reduce_loss(losses, options.reduction, where);
+}
+
+Var multi_margin_loss(const Var& scores, const Var& classes, const MultiMarginOptions& options,
+                      const Var& weight, Where where) {
+  const char* const name = "multi_margin_loss";
+  require_floating(scores, name, where);
+  require_value(classes, name, where);
+  Shape expected = scores.shape();
+  const std::int64_t count = expected.rank() == 0 ? 0 : expected[-1];
+  if (expected.rank() > 0) expected.erase(expected.rank() - 1);
+  if (count == 0 || classes.shape() != expected) {
+    throw ShapeError(name,
+                     "the classes have shape " + to_string(classes.shape()) +
+                         " for scores of shape " + to_string(scores.shape()) +
+                         "; give one class for each line of scores",
+                     where);
+  }
+  if (options.p != 1 && options.p != 2) {
+    throw ArgumentError(name, "p is " + std::to_string(options.p) + "; give 1 or 2", where);
+  }
+  const Var places = unsqueeze(classes, -1, where);
+  const Var excess = subtract(scores, gather(scores, -1, places, where), where);
+  const Var hinge = clamp_min(Located(excess, where) + options.margin, 0, where);
+  const Var terms = options.p == 1 ? hinge : square(hinge, where);
+  const Var is_target = one_hot(classes, count, DType::boolean, where);
+  const Var others = palimpsest::where(is_target, 0, terms, where);
+  Var losses = Located(sum(others, {-1}, false, where), where) / static_cast<double>(count);
+  if (weight.defined()) {
+    if (weight.shape() != Shape{count}) {
+      throw ShapeError(name,
+                       "the weights have shape " + to_string(weight.shape()) + " for " +
+                           std::to_string(count) + " classes; give one for each",
+                       where);
+    }
+    losses = multiply(losses, index_select(weight, 0, classes, where), where);
+  }
   return reduce_loss(losses, options.reduction, where);
 }
 

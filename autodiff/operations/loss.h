@@ -103,6 +103,18 @@ Var multilabel_soft_margin_loss(const Var& logits, const Var& targets,
 Var soft_margin_loss(const Var& scores, const Var& targets, Reduction reduction = Reduction::mean,
                      Where where = Where::current());
 
+struct MultiMarginOptions {
+  Reduction reduction = Reduction::mean;
+  int p = 1;  ///< power of each term, 1 or 2
+  double margin = 1;
+};
+/// Σ max(margin − s_c + sⱼ, 0)ᵖ over classes j ≠ c, divided by the number of classes, for scores s
+/// (…, classes) and target classes c (…). `weight` has a factor for each class, or is empty. Throws
+/// `ShapeError` when the shapes do not fit. Throws `DTypeError` for scores that are not floating,
+/// and `ArgumentError` for another p or, when computed, for a class out of range.
+Var multi_margin_loss(const Var& scores, const Var& classes, const MultiMarginOptions& options = {},
+                      const Var& weight = {}, Where where = Where::current());
+
 struct KlDivOptions {
   Reduction reduction = Reduction::mean;  ///< the divergence of distributions is `batch_mean`
   bool log_target = false;                ///< the targets are logarithms of probabilities

@@ -1,6 +1,9 @@
 // Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
 #pragma once
 
+#include <initializer_list>
+#include <vector>
+
 #include "autodiff/export.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/constants.h"
@@ -23,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"

@@ -1,6 +1,9 @@
 // Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
 #pragma once
 
+#include <initializer_list>
+#include <vector>
+
 #include "autodiff/export.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/constants.h"
@@ -23,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
@@ -50,6 +54,20 @@ Var cross(const A& a, const B& b, int axis = -1, Where where = Where::current())
   const Var on_a = on(a);
   const Var on_b = on(b);
   return palimpsest::cross(on_a, on_b, axis, where);
+}
+
+inline Var block_diag(std::initializer_list<VarOrTensor> blocks, Where where = Where::current()) {
+  const Constants on("block_diag", where, blocks);
+  const std::vector<Var> on_blocks = on(blocks);
+  return palimpsest::block_diag(on_blocks, where);
+}
+
+inline std::vector<Var> meshgrid(std::initializer_list<VarOrTensor> vectors,
+                                 GridIndexing indexing = GridIndexing::ij,
+                                 Where where = Where::current()) {
+  const Constants on("meshgrid", where, vectors);
+  const std::vector<Var> on_vectors = on(vectors);
+  return palimpsest::meshgrid(on_vectors, indexing, where);
 }
 
 // autodiff/operations/elementwise.h
@@ -178,6 +196,33 @@ Var logaddexp2(const A& a, const B& b, Where where = Where::current()) {
 
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
+Var igamma(const A& a, const B& x, Where where = Where::current()) {
+  const Constants on("igamma", where, a, x);
+  const Var on_a = on(a);
+  const Var on_x = on(x);
+  return palimpsest::igamma(on_a, on_x, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var igammac(const A& a, const B& x, Where where = Where::current()) {
+  const Constants on("igammac", where, a, x);
+  const Var on_a = on(a);
+  const Var on_x = on(x);
+  return palimpsest::igammac(on_a, on_x, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var zeta(const A& x, const B& q, Where where = Where::current()) {
+  const Constants on("zeta", where, x, q);
+  const Var on_x = on(x);
+  const Var on_q = on(q);
+  return palimpsest::zeta(on_x, on_q, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
 Var prelu(const A& x, const B& weight, Where where = Where::current()) {
   const Constants on("prelu", where, x, weight);
   const Var on_x = on(x);
@@ -223,6 +268,19 @@ Var scatter(const A& x, int axis, const B& index, double value, Where where = Wh
   const Var on_x = on(x);
   const Var on_index = on(index);
   return palimpsest::scatter(on_x, axis, on_index, value, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var scatter_reduce(const A& x, int axis, const B& index, const C& source,
+                   ScatterReduction reduction, bool include_self = true,
+                   Where where = Where::current()) {
+  const Constants on("scatter_reduce", where, x, index, source);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return palimpsest::scatter_reduce(on_x, axis, on_index, on_source, reduction, include_self,
+                                    where);
 }
 
 template <IsValue A, IsValue B>
@@ -274,6 +332,24 @@ Var embedding(const A& table, const B& ids, Where where = Where::current()) {
   return palimpsest::embedding(on_table, on_ids, where);
 }
 
+inline Var index(const VarOrTensor& x, std::initializer_list<VarOrTensor> indices,
+                 Where where = Where::current()) {
+  const Constants on("index", where, x, indices);
+  const Var on_x = on(x);
+  const std::vector<Var> on_indices = on(indices);
+  return palimpsest::index(on_x, on_indices, where);
+}
+
+inline Var index_put(const VarOrTensor& x, std::initializer_list<VarOrTensor> indices,
+                     const VarOrTensor& values, bool accumulate = false,
+                     Where where = Where::current()) {
+  const Constants on("index_put", where, x, indices, values);
+  const Var on_x = on(x);
+  const std::vector<Var> on_indices = on(indices);
+  const Var on_values = on(values);
+  return palimpsest::index_put(on_x, on_indices, on_values, accumulate, where);
+}
+
 // autodiff/operations/reduce.h
 
 template <IsValue A, IsValue B>
@@ -284,6 +360,22 @@ Var linear_recurrence(const A& a, const B& b, int axis, bool reverse = false,
   const Var on_a = on(a);
   const Var on_b = on(b);
   return palimpsest::linear_recurrence(on_a, on_b, axis, reverse, where);
+}
+
+// autodiff/operations/shape.h
+
+inline Var concat(std::initializer_list<VarOrTensor> parts, int axis,
+                  Where where = Where::current()) {
+  const Constants on("concat", where, parts);
+  const std::vector<Var> on_parts = on(parts);
+  return palimpsest::concat(on_parts, axis, where);
+}
+
+inline Var stack(std::initializer_list<VarOrTensor> parts, int axis,
+                 Where where = Where::current()) {
+  const Constants on("stack", where, parts);
+  const std::vector<Var> on_parts = on(parts);
+  return palimpsest::stack(on_parts, axis, where);
 }
 
 // autodiff/operations/sorting.h

@@ -1,6 +1,9 @@
 // Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
 #pragma once
 
+#include <initializer_list>
+#include <vector>
+
 #include "autodiff/export.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/constants.h"
@@ -23,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
@@ -100,37 +104,6 @@ Var grid_sample(const A& x, const B& grid, const GridSampleOptions& options = {}
   const Var on_x = on(x);
   const Var on_grid = on(grid);
   return palimpsest::grid_sample(on_x, on_grid, options, where);
-}
-
-// autodiff/operations/linalg.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var triangular_solve(const A& a, const B& b, const TriangularSolveOptions& options = {},
-                     Where where = Where::current()) {
-  const Constants on("triangular_solve", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::triangular_solve(on_a, on_b, options, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var solve(const A& a, const B& b, const SolveOptions& options = {},
-          Where where = Where::current()) {
-  const Constants on("solve", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::solve(on_a, on_b, options, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var lstsq(const A& a, const B& b, Where where = Where::current()) {
-  const Constants on("lstsq", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::lstsq(on_a, on_b, where);
 }
 
 // autodiff/operations/loss.h
@@ -287,6 +260,17 @@ Var soft_margin_loss(const A& scores, const B& targets, Reduction reduction = Re
   return palimpsest::soft_margin_loss(on_scores, on_targets, reduction, where);
 }
 
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var multi_margin_loss(const A& scores, const B& classes, const MultiMarginOptions& options = {},
+                      const C& weight = {}, Where where = Where::current()) {
+  const Constants on("multi_margin_loss", where, scores, classes, weight);
+  const Var on_scores = on(scores);
+  const Var on_classes = on(classes);
+  const Var on_weight = on.optional(weight);
+  return palimpsest::multi_margin_loss(on_scores, on_classes, options, on_weight, where);
+}
+
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
 Var kl_div(const A& log_probabilities, const B& targets, const KlDivOptions& options = {},
@@ -405,96 +389,6 @@ SpectralNorm spectral_norm(const A& weight, const B& u, const SpectralNormOption
   const Var on_weight = on(weight);
   const Var on_u = on(u);
   return palimpsest::spectral_norm(on_weight, on_u, options, where);
-}
-
-// autodiff/operations/products.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var dot(const A& a, const B& b, Where where = Where::current()) {
-  const Constants on("dot", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::dot(on_a, on_b, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var outer(const A& a, const B& b, Where where = Where::current()) {
-  const Constants on("outer", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::outer(on_a, on_b, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var vecdot(const A& a, const B& b, int axis = -1, Where where = Where::current()) {
-  const Constants on("vecdot", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::vecdot(on_a, on_b, axis, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var tensordot(const A& a, const B& b, int count = 2, Where where = Where::current()) {
-  const Constants on("tensordot", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::tensordot(on_a, on_b, count, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var tensordot(const A& a, const B& b, const Axes& axes_a, const Axes& axes_b,
-              Where where = Where::current()) {
-  const Constants on("tensordot", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::tensordot(on_a, on_b, axes_a, axes_b, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var linear(const A& x, const B& weight, const C& bias = {}, Where where = Where::current()) {
-  const Constants on("linear", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::linear(on_x, on_weight, on_bias, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var matmul(const A& a, const B& b, const MatmulOptions& options = {},
-           Where where = Where::current()) {
-  const Constants on("matmul", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::matmul(on_a, on_b, options, where);
-}
-
-// autodiff/operations/sparse.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var sparse_matmul(const SparsePattern& pattern, const A& values, const B& x,
-                  const SparseMatmulOptions& options = {}, Where where = Where::current()) {
-  const Constants on("sparse_matmul", where, values, x);
-  const Var on_values = on(values);
-  const Var on_x = on(x);
-  return palimpsest::sparse_matmul(pattern, on_values, on_x, options, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var sampled_matmul(const SparsePattern& pattern, const A& a, const B& b,
-                   Where where = Where::current()) {
-  const Constants on("sampled_matmul", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::sampled_matmul(pattern, on_a, on_b, where);
 }
 
 }  // namespace palimpsest

@@ -71,16 +71,17 @@ Var true_places(const Var& truth, std::optional<std::int64_t> count, const Where
   return reshape(nonzero(truth, count, where), {-1}, where);
 }
 
-/// The first elements of runs of equal elements in `line`, a vector.
+/// The first of runs of equal elements in a vector, or of equal rows in a matrix.
 struct Runs {
-  Var places;  ///< of the first elements
-  Var number;  ///< of each element's run
+  Var places;  ///< of the first ones
+  Var number;  ///< of each one's run
 };
-Runs find_runs(const Var& line, std::optional<std::int64_t> count, const Where& where) {
-  const std::int64_t n = line.shape()[0];
-  const Var changes = not_equal(slice(line, 0, {.start = 1}, where),
-                                slice(line, 0, {.stop = n == 0 ? 0 : n - 1}, where), where);
-  const Var first = full(line.tape(), {std::min<std::int64_t>(n, 1)}, 1, DType::boolean, where);
+Runs find_runs(const Var& lines, std::optional<std::int64_t> count, const Where& where) {
+  const std::int64_t n = lines.shape()[0];
+  Var changes = not_equal(slice(lines, 0, {.start = 1}, where),
+                          slice(lines, 0, {.stop = n == 0 ? 0 : n - 1}, where), where);
+  if (lines.rank() > 1) changes = any(changes, {1}, false, where);
+  const Var first = full(lines.tape(), {std::min<std::int64_t>(n, 1)}, 1, DType::boolean, where);
   const Var begins = concat({first, changes}, 0, where);
   return {true_places(begins, count, where), cumsum(begins, 0, false, where) - 1.0};
 }
@@ -95,6 +96,36 @@ Var lengths_of(const Var& places, std::int64_t n, const Where& where) {
 Var as_line(const Var& x, const char* operation, const Where& where) {
   require_value(x, operation, where);
   return reshape(x, {x.shape().elements()}, where);
+}
+
+/// The slices of x along an axis as the rows of a matrix.
+Var as_rows(const Var& x, int axis, const Where& where) {
+  const Shape shape = x.shape();
+  std::int64_t width = 1;
+  for (int i = 0; i < shape.rank(); ++i) width *= i == axis ? 1 : shape[i];
+  return reshape(movedim(x, axis, 0, where), {shape[axis], width}, where);
+}
+
+Unique unique_slices(const char* operation, const Var& x, bool sorts, const UniqueOptions& options,
+                     const Where& where) {
+  require_value(x, operation, where);
+  const int axis = x.shape().wrap(*options.axis, operation, where);
+  const std::int64_t n = x.shape()[axis];
+  Var rows = as_rows(x, axis, where);
+  Var order;
+  if (sorts) {
+    // The first column counts most.
+    order = lexsort(flip(transpose(rows, 0, 1, where), {0}, where), where);
+    rows = index_select(rows, 0, order, where);
+  }
+  const Runs runs = find_runs(rows, options.size, where);
+  const Var places = sorts ? index_select(order, 0, runs.places, where) : runs.places;
+  Unique result{index_select(x, axis, places, where), {}, {}};
+  if (options.inverse) {
+    result.inverse = sorts ? scatter_add(runs.number, 0, order, n, where) : runs.number;
+  }
+  if (options.counts) result.counts = lengths_of(runs.places, n, where);
+  return result;
 }
 
 }  // namespace
@@ -129,6 +160,7 @@ Var masked_select(const Var& x, const Var& mask, std::optional<std::int64_t> cou
 }
 
 Unique unique(const Var& x, const UniqueOptions& options, Where where) {
+  if (options.axis) return unique_slices("unique", x, true, options, where);
   const Var line = as_line(x, "unique", where);
   const std::int64_t n = line.shape()[0];
   const auto [sorted, from] = sort(line, 0, false, where);
@@ -142,6 +174,7 @@ Unique unique(const Var& x, const UniqueOptions& options, Where where) {
 }
 
 Unique unique_consecutive(const Var& x, const UniqueOptions& options, Where where) {
+  if (options.axis) return unique_slices("unique_consecutive", x, false, options, where);
   const Var line = as_line(x, "unique_consecutive", where);
   const Runs runs = find_runs(line, options.size, where);
   Unique result{index_select(line, 0, runs.places, where), {}, {}};

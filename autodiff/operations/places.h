@@ -115,4 +115,20 @@ void write_rows(const LineShape& to, std::int64_t count, const T* x, T* y, Place
   });
 }
 
+/// Copies input 0 unless output 0 is in its place.
+inline void copy_first(const KernelCall& call) {
+  const Operand& y = call.output();
+  const std::byte* const from = call.input(0).data;
+  if (y.data == from) return;
+  const std::int64_t bytes = size_of(y.dtype());
+  parallel_chunks(y.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(from + begin * bytes, from + end * bytes, y.data + begin * bytes);
+  });
+}
+
+/// Checks the operands of a scatter along `axis`: an index and a source of one shape, which is x's
+/// except along the axis. Throws naming `operation`. Returns the axis in [0, rank).
+int require_scatter(const Var& x, int axis, const Var& index, const Var& source,
+                    const char* operation, const Where& where);
+
 }  // namespace palimpsest

@@ -13,6 +13,12 @@
 /// their shape, or of their common shape if they broadcast.
 namespace palimpsest PALIMPSEST_EXPORT {
 
+/// Seeds a function of tensors that draws random numbers, such as `poisson(RandomSeed{7}, rates)`.
+/// Equal seeds give equal numbers, so give each call another one.
+struct RandomSeed {
+  std::uint64_t number = 0;
+};
+
 /// Uniform on [low, high). 16-bit dtypes are rounded, but never to `high`. Throws `ArgumentError`
 /// unless low < high and both and their difference are finite.
 Var uniform(Tape& tape, const Shape& shape, double low = 0, double high = 1,

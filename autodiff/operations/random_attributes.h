@@ -21,6 +21,10 @@ struct StreamAttributes {
 /// Uniform f64 numbers of a stream, one for each element of the shape.
 Var record_uniform(Tape& tape, const RandomStream& stream, const Shape& shape, const Where& where);
 
+/// −∂P(a, eˡ)/∂a divided by the density exp(a·l − eˡ)/Γ(a), with derivatives up to order
+/// `max_gamma_order` - 1.
+Var record_gamma_slope(const Var& a, const Var& l, const Where& where);
+
 /// Throws `DTypeError` naming `operation` unless the dtype of random numbers is floating.
 void require_real(DType dtype, const char* operation, const Where& where);
 

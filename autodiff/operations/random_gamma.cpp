@@ -187,6 +187,10 @@ std::span<const Operation* const> random_gamma_operations() {
   return family;
 }
 
+Var record_gamma_slope(const Var& a, const Var& l, const Where& where) {
+  return record_gamma_derivative(GammaDerivative::distribution, 1, a, l, where);
+}
+
 Var log_gamma_variate(const Var& concentration, Where where) {
   require_floating(concentration, "gamma", where);
   return record_draw(log_gamma_operation, concentration, where);

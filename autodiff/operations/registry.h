@@ -10,6 +10,7 @@ namespace palimpsest {
 std::span<const Operation* const> leaf_operations();
 std::span<const Operation* const> unary_operations();
 std::span<const Operation* const> binary_operations();
+std::span<const Operation* const> gamma_function_operations();
 std::span<const Operation* const> logical_operations();
 std::span<const Operation* const> reduce_operations();
 std::span<const Operation* const> extreme_operations();
@@ -39,8 +40,10 @@ std::span<const Operation* const> concat_operations();
 std::span<const Operation* const> roll_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> scatter_operations();
+std::span<const Operation* const> scatter_reduce_operations();
 std::span<const Operation* const> nonzero_operations();
 std::span<const Operation* const> sort_operations();
+std::span<const Operation* const> lexsort_operations();
 std::span<const Operation* const> search_operations();
 std::span<const Operation* const> random_operations();
 std::span<const Operation* const> truncated_normal_operations();

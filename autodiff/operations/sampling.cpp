@@ -51,12 +51,12 @@ class MultinomialRow {
   const char* draw(const RandomStream& stream, std::int64_t row, const T* weights, std::int64_t* to,
                    std::byte* space) const {
     std::int64_t positive = 0;
-    double total = 0;
+    double largest = 0;
     for (std::int64_t j = 0; j < n_; ++j) {
       const auto weight = static_cast<double>(weights[j]);
       if (!(weight >= 0) || std::isinf(weight)) return "has a weight that is negative or infinite";
       positive += weight > 0 ? 1 : 0;
-      total += weight;
+      largest = std::max(largest, weight);
     }
     if (count_ == 0) return nullptr;
     if (positive == 0) return "has no positive weight";
@@ -64,10 +64,13 @@ class MultinomialRow {
     auto* const u = reinterpret_cast<double*>(space);
     fill_uniform(stream, u, numbers_, row * numbers_);
     std::byte* const table = space + aligned(numbers_ * Bytes{sizeof(double)});
+    // Very small and very large weights are scaled, so that sums and quotients stay in the range. A
+    // power of two changes no bits of what is drawn.
+    const double scale = largest < 0x1p-500 ? 0x1p500 : (largest > 0x1p500 ? 0x1p-500 : 1);
     if (replacement_) {
-      draw_again(u, weights, total, to, reinterpret_cast<double*>(table));
+      draw_again(u, weights, scale, to, reinterpret_cast<double*>(table));
     } else {
-      draw_once(u, weights, to, reinterpret_cast<Keyed*>(table));
+      draw_once(u, weights, std::max(scale, 1.0), to, reinterpret_cast<Keyed*>(table));
     }
     return nullptr;
   }
@@ -75,26 +78,29 @@ class MultinomialRow {
  private:
   /// Inverts the cumulative sums.
   template <class T>
-  void draw_again(const double* u, const T* weights, double total, std::int64_t* to,
+  void draw_again(const double* u, const T* weights, double scale, std::int64_t* to,
                   double* sums) const {
     double sum = 0;
     std::int64_t last = 0;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (weights[j] > 0) last = j;
-      sums[j] = sum += static_cast<double>(weights[j]);
+      sums[j] = sum += static_cast<double>(weights[j]) * scale;
     }
     for (std::int64_t i = 0; i < count_; ++i) {
-      to[i] = std::min(last, std::upper_bound(sums, sums + n_, u[i] * total) - sums);
+      to[i] = std::min(last, std::upper_bound(sums, sums + n_, u[i] * sum) - sums);
     }
   }
   /// The first arrivals of exponential variables with the weights as rates (Efraimidis and
   /// Spirakis, 2006).
   template <class T>
-  void draw_once(const double* u, const T* weights, std::int64_t* to, Keyed* keys) const {
+  void draw_once(const double* u, const T* weights, double scale, std::int64_t* to,
+                 Keyed* keys) const {
+    constexpr double most = std::numeric_limits<double>::max();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     for (std::int64_t j = 0; j < n_; ++j) {
       const auto weight = static_cast<double>(weights[j]);
-      const double infinity = std::numeric_limits<double>::infinity();
-      keys[j] = {weight > 0 ? -std::log1p(-u[j]) / weight : infinity, j};
+      const double arrival = std::min(-std::log1p(-u[j]) / (weight * scale), most);
+      keys[j] = {weight > 0 ? arrival : infinity, j};
     }
     std::partial_sort(keys, keys + count_, keys + n_);
     for (std::int64_t i = 0; i < count_; ++i) to[i] = keys[i].second;

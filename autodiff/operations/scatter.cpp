@@ -19,17 +19,6 @@ namespace {
 
 constexpr auto overwrite = [](auto& to, const auto& from) { to = from; };
 
-/// Copies x unless the output is in x's place.
-void copy_first(const KernelCall& call) {
-  const Operand& y = call.output();
-  const std::byte* const from = call.input(0).data;
-  if (y.data == from) return;
-  const std::int64_t bytes = size_of(y.dtype());
-  parallel_chunks(y.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-    std::copy(from + begin * bytes, from + end * bytes, y.data + begin * bytes);
-  });
-}
-
 void compute_scatter(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
   const LineShape to(call.output().shape(), axis);
@@ -158,9 +147,9 @@ const Operation ravel_operation{
     .half = HalfSupport::native,
 };
 
-/// Throws `ShapeError` unless `source` has this shape. Returns it in x's dtype.
-Var fitting(const Var& source, const Shape& shape, const Var& x, const char* operation,
-            const Where& where) {
+/// Throws `ShapeError` unless `source` has this shape, and `DTypeError` unless it has x's dtype.
+void require_source(const Var& source, const Shape& shape, const Var& x, const char* operation,
+                    const Where& where) {
   require_value(source, operation, where);
   if (source.dtype() != x.dtype()) {
     throw DTypeError(operation,
@@ -168,7 +157,7 @@ Var fitting(const Var& source, const Shape& shape, const Var& x, const char* ope
                          "; cast it to the same dtype",
                      where);
   }
-  if (source.shape() == shape) return source;
+  if (source.shape() == shape) return;
   throw ShapeError(operation,
                    "the source has shape " + to_string(source.shape()) + " where shape " +
                        to_string(shape) + " is written; make them equal",
@@ -287,22 +276,28 @@ std::span<const Operation* const> scatter_operations() {
   return family;
 }
 
-Var scatter(const Var& x, int axis, const Var& index, const Var& source, Where where) {
-  require_places(index, "scatter", where);
-  require_value(x, "scatter", where);
-  const int wrapped = x.shape().wrap(axis, "scatter", where);
+int require_scatter(const Var& x, int axis, const Var& index, const Var& source,
+                    const char* operation, const Where& where) {
+  require_places(index, operation, where);
+  require_value(x, operation, where);
+  const int wrapped = x.shape().wrap(axis, operation, where);
   Shape expected = x.shape();
   const Shape shape = index.shape();
   if (shape.rank() == expected.rank()) expected[wrapped] = shape[wrapped];
   if (shape != expected) {
-    throw ShapeError("scatter",
+    throw ShapeError(operation,
                      "the index has shape " + to_string(shape) + " for shape " +
                          to_string(x.shape()) + "; make them equal except along axis " +
                          std::to_string(axis),
                      where);
   }
-  return record_scatter(scatter_operation, x, index, fitting(source, shape, x, "scatter", where),
-                        wrapped, where);
+  require_source(source, shape, x, operation, where);
+  return wrapped;
+}
+
+Var scatter(const Var& x, int axis, const Var& index, const Var& source, Where where) {
+  const int wrapped = require_scatter(x, axis, index, source, "scatter", where);
+  return record_scatter(scatter_operation, x, index, source, wrapped, where);
 }
 
 Var scatter(const Var& x, int axis, const Var& index, double value, Where where) {
@@ -317,9 +312,8 @@ Var index_copy(const Var& x, int axis, const Var& index, const Var& source, Wher
   require_value(x, "index_copy", where);
   const int wrapped = x.shape().wrap(axis, "index_copy", where);
   require_axes(x.rank() - 1 + index.rank(), "index_copy", where);
-  const Shape shape = replaced(x.shape(), wrapped, 1, index.shape());
-  return record_scatter(index_copy_operation, x, index,
-                        fitting(source, shape, x, "index_copy", where), wrapped, where);
+  require_source(source, replaced(x.shape(), wrapped, 1, index.shape()), x, "index_copy", where);
+  return record_scatter(index_copy_operation, x, index, source, wrapped, where);
 }
 
 Var ravel_multi_index(std::span<const Var> indices, const Shape& sizes, Where where) {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "autodiff/gradient.h"
-#include "autodiff/kernels/kernels.h"
 #include "autodiff/kernels/shares.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
@@ -31,9 +30,6 @@ struct OrderedLines {
   Shares shares;
 };
 
-/// Positions take 32 bits.
-constexpr std::int64_t longest_line = 0xffffffff;
-
 /// Entries that `find_first` holds: enough that few elements need a new selection.
 std::int64_t held_entries(std::int64_t k, std::int64_t n) {
   return std::min(n, std::max(2 * k, k + 256));
@@ -60,13 +56,6 @@ OrderedLines lines_of(const OrderAttributes& order, const ValueType& x, bool sor
   const bool whole = sorts && sorts_whole(order, n);
   const std::int64_t held = whole ? n : held_entries(order.k, n);
   return lines_of(x, held, sorts ? (whole ? n : order.k) : 0, threads);
-}
-
-void sort_entries(NarrowEntry* entries, NarrowEntry* scratch, std::int64_t n) {
-  kernels().sort_narrow(entries, scratch, n);
-}
-void sort_entries(WideEntry* entries, WideEntry* scratch, std::int64_t n) {
-  kernels().sort_wide(entries, scratch, n);
 }
 
 /// The keys of elements, from small to large in the wanted order.
@@ -137,7 +126,7 @@ void order_lines(const KernelCall& call, const OrderAttributes& order) {
       T* const values = call.output(0).as<T>() + line * order.k;
       auto* const places = call.output(1).as<std::int64_t>() + line * order.k;
       for (std::int64_t i = 0; i < order.k; ++i) {
-        places[i] = place_of(entries[i]);
+        places[i] = palimpsest::place_of(entries[i]);
         values[i] = keys.x[places[i]];
       }
     }
@@ -160,7 +149,7 @@ void find_kth(const KernelCall& call, const OrderAttributes& order) {
       }
       if (place == lines.size) {
         find_first(keys, lines.size, order.k, entries, lines.entries);
-        place = place_of(entries[order.k - 1]);
+        place = palimpsest::place_of(entries[order.k - 1]);
       }
       call.output(0).as<T>()[line] = keys.x[place];
       call.output(1).as<std::int64_t>()[line] = place;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "autodiff/dtype.h"
+#include "autodiff/kernels/kernels.h"
 #include "autodiff/kernels/sort.h"
 
 /// The order of elements that sorting and searching share. NaN is larger than every number, all NaN
@@ -38,5 +39,15 @@ SortKey<T> sort_key(T x) {
 /// The entries that are sorted for a line of such elements.
 template <class T>
 using SortEntry = std::conditional_t<sizeof(T) == 8, WideEntry, NarrowEntry>;
+
+/// The most elements that are sorted: positions take 32 bits.
+inline constexpr std::int64_t longest_line = 0xffffffff;
+
+inline void sort_entries(NarrowEntry* entries, NarrowEntry* scratch, std::int64_t n) {
+  kernels().sort_narrow(entries, scratch, n);
+}
+inline void sort_entries(WideEntry* entries, WideEntry* scratch, std::int64_t n) {
+  kernels().sort_wide(entries, scratch, n);
+}
 
 }  // namespace palimpsest

@@ -24,6 +24,12 @@ ValuesAndIndices sort(const Var& x, int axis = -1, bool descending = false,
 /// The positions of `sort`.
 Var argsort(const Var& x, int axis = -1, bool descending = false, Where where = Where::current());
 
+/// The positions along the last axis in the order of several keys, which are along the first axis:
+/// keys (k, …, n), positions (…, n). The last key counts most, as in NumPy; positions with equal
+/// keys keep their order. Any dtype. Throws `ShapeError` for fewer than two axes and for more than
+/// 2³² − 1 positions.
+Var lexsort(const Var& keys, Where where = Where::current());
+
 struct TopkOptions {
   int axis = -1;
   bool largest = true;  ///< false: the smallest elements
@@ -125,10 +131,10 @@ struct HistogramOptions {
   Var weights = {};      ///< adds these, of x's shape, instead of 1
   bool density = false;  ///< divides by the total and by the widths, so that the integral is 1
 };
-/// How many elements of x lie in each of `bins` intervals of equal width, with their lower edge. The
-/// last one also has its upper edge. Elements outside and NaN are not counted; without a range, x
-/// must be finite. The counts have x's dtype, or that of the weights, which may be differentiated.
-/// They have no derivative with respect to x.
+/// How many elements of x lie in each of `bins` intervals of equal width, with their lower edge.
+/// The last one also has its upper edge. Elements outside and NaN are not counted; without a range,
+/// x must be finite. The counts have x's dtype, or that of the weights, which may be
+/// differentiated. They have no derivative with respect to x.
 ///
 /// Throws `DTypeError` for an x that is not floating. Throws `ArgumentError` for fewer than one
 /// bin, and for a range that is not finite or not ascending. Throws `ShapeError` for weights of
@@ -145,19 +151,23 @@ struct UniqueOptions {
   /// The number of values, if it is known. Nothing is then evaluated when the operation is
   /// recorded.
   std::optional<std::int64_t> size = std::nullopt;
+  /// Finds the distinct slices along this axis instead of the distinct elements.
+  std::optional<int> axis = std::nullopt;
 };
 /// Result of `unique`; values that were not asked for are empty handles.
 struct Unique {
   Var values;
-  Var inverse;  ///< i64, of x's shape
-  Var counts;   ///< i64, of the values' shape
+  Var inverse;  ///< i64, of x's shape, or one for each slice
+  Var counts;   ///< i64, one for each value or slice
 };
-/// The distinct elements of x in ascending order. Each NaN is a value of its own, as in PyTorch.
-/// The derivative flows to the first of equal elements. The number of values depends on x, so x is
+/// The distinct elements of x in ascending order, or its distinct slices along an axis, by their
+/// first elements that differ. Each NaN is a value of its own, as in PyTorch. The derivative flows
+/// to the first of equal elements. The number of values depends on x, so x is
 /// evaluated when the operation is recorded; see `nonzero`, also for other numbers of values in
 /// later runs.
 Unique unique(const Var& x, const UniqueOptions& options = {}, Where where = Where::current());
-/// The first element of each run of equal elements of x, which is read in row-major order.
+/// The first element of each run of equal elements of x, which is read in row-major order, or the
+/// first of equal adjacent slices along an axis.
 Unique unique_consecutive(const Var& x, const UniqueOptions& options = {},
                           Where where = Where::current());
 

@@ -26,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"

@@ -26,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
@@ -106,6 +107,9 @@ Tensor logsigmoid(const Tensor& x, Where where = Where::current());
 Tensor entr(const Tensor& x, Where where = Where::current());
 Tensor ndtr(const Tensor& x, Where where = Where::current());
 Tensor mvlgamma(const Tensor& x, int p, Where where = Where::current());
+Tensor igamma(const Tensor& a, const Tensor& x, Where where = Where::current());
+Tensor igammac(const Tensor& a, const Tensor& x, Where where = Where::current());
+Tensor zeta(const Tensor& x, const Tensor& q, Where where = Where::current());
 Tensor relu6(const Tensor& x, Where where = Where::current());
 Tensor hardsigmoid(const Tensor& x, Where where = Where::current());
 Tensor hardswish(const Tensor& x, Where where = Where::current());
@@ -126,6 +130,9 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& sou
                Where where = Where::current());
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value,
                Where where = Where::current());
+Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
+                      ScatterReduction reduction, bool include_self = true,
+                      Where where = Where::current());
 Tensor index_select(const Tensor& x, int axis, const Tensor& index, Where where = Where::current());
 Tensor index_add(const Tensor& x, int axis, const Tensor& index, std::int64_t size,
                  Where where = Where::current());
@@ -233,6 +240,7 @@ TensorValuesAndIndices sort(const Tensor& x, int axis = -1, bool descending = fa
                             Where where = Where::current());
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false,
                Where where = Where::current());
+Tensor lexsort(const Tensor& keys, Where where = Where::current());
 TensorValuesAndIndices topk(const Tensor& x, std::int64_t k, const TopkOptions& options = {},
                             Where where = Where::current());
 TensorValuesAndIndices kthvalue(const Tensor& x, std::int64_t k, int axis = -1,

@@ -264,6 +264,15 @@ Tensor soft_margin_loss(const Tensor& scores, const Tensor& targets, Reduction r
   return on.result(palimpsest::soft_margin_loss(on_scores, on_targets, reduction, where));
 }
 
+Tensor multi_margin_loss(const Tensor& scores, const Tensor& classes,
+                         const MultiMarginOptions& options, const Tensor& weight, Where where) {
+  Evaluation on("multi_margin_loss", where);
+  const Var on_scores = on(scores);
+  const Var on_classes = on(classes);
+  const Var on_weight = on.optional(weight);
+  return on.result(palimpsest::multi_margin_loss(on_scores, on_classes, options, on_weight, where));
+}
+
 Tensor kl_div(const Tensor& log_probabilities, const Tensor& targets, const KlDivOptions& options,
               Where where) {
   Evaluation on("kl_div", where);

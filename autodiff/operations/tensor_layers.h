@@ -26,6 +26,7 @@
 #include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
@@ -149,6 +150,9 @@ Tensor multilabel_soft_margin_loss(const Tensor& logits, const Tensor& targets,
                                    Where where = Where::current());
 Tensor soft_margin_loss(const Tensor& scores, const Tensor& targets,
                         Reduction reduction = Reduction::mean, Where where = Where::current());
+Tensor multi_margin_loss(const Tensor& scores, const Tensor& classes,
+                         const MultiMarginOptions& options = {}, const Tensor& weight = {},
+                         Where where = Where::current());
 Tensor kl_div(const Tensor& log_probabilities, const Tensor& targets,
               const KlDivOptions& options = {}, Where where = Where::current());
 Tensor gaussian_nll_loss(const Tensor& prediction, const Tensor& target, const Tensor& variance,

@@ -5,9 +5,11 @@
 #include "autodiff/operations/mixed_elementwise.h"
 #include "autodiff/operations/mixed_functions.h"
 #include "autodiff/operations/mixed_layers.h"
+#include "autodiff/operations/mixed_matrices.h"
 #include "autodiff/operations/tensor_elementwise.h"
 #include "autodiff/operations/tensor_functions.h"
 #include "autodiff/operations/tensor_layers.h"
+#include "autodiff/operations/tensor_random.h"
 #include "autodiff/tensor.h"
 
 /// Operators of tensors, and of tensors and `Var`s. They are those of binary.h: computed at once

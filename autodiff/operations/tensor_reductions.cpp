@@ -185,6 +185,27 @@ Tensor mvlgamma(const Tensor& x, int p, Where where) {
   return on.result(palimpsest::mvlgamma(on(x), p, where));
 }
 
+Tensor igamma(const Tensor& a, const Tensor& x, Where where) {
+  Evaluation on("igamma", where);
+  const Var on_a = on(a);
+  const Var on_x = on(x);
+  return on.result(palimpsest::igamma(on_a, on_x, where));
+}
+
+Tensor igammac(const Tensor& a, const Tensor& x, Where where) {
+  Evaluation on("igammac", where);
+  const Var on_a = on(a);
+  const Var on_x = on(x);
+  return on.result(palimpsest::igammac(on_a, on_x, where));
+}
+
+Tensor zeta(const Tensor& x, const Tensor& q, Where where) {
+  Evaluation on("zeta", where);
+  const Var on_x = on(x);
+  const Var on_q = on(q);
+  return on.result(palimpsest::zeta(on_x, on_q, where));
+}
+
 Tensor relu6(const Tensor& x, Where where) {
   Evaluation on("relu6", where);
   return on.result(palimpsest::relu6(on(x), where));
@@ -352,6 +373,11 @@ TensorValuesAndIndices sort(const Tensor& x, int axis, bool descending, Where wh
 Tensor argsort(const Tensor& x, int axis, bool descending, Where where) {
   Evaluation on("argsort", where);
   return on.result(palimpsest::argsort(on(x), axis, descending, where));
+}
+
+Tensor lexsort(const Tensor& keys, Where where) {
+  Evaluation on("lexsort", where);
+  return on.result(palimpsest::lexsort(on(keys), where));
 }
 
 TensorValuesAndIndices topk(const Tensor& x, std::int64_t k, const TopkOptions& options,

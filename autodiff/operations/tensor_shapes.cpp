@@ -130,6 +130,16 @@ Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value, Whe
   return on.result(palimpsest::scatter(on_x, axis, on_index, value, where));
 }
 
+Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
+                      ScatterReduction reduction, bool include_self, Where where) {
+  Evaluation on("scatter_reduce", where);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return on.result(
+      palimpsest::scatter_reduce(on_x, axis, on_index, on_source, reduction, include_self, where));
+}
+
 Tensor index_select(const Tensor& x, int axis, const Tensor& index, Where where) {
   Evaluation on("index_select", where);
   const Var on_x = on(x);

@@ -151,6 +151,26 @@ TEST_CASE("normal numbers are differentiable by mean and deviation") {
   CHECK(result.passed);
 }
 
+TEST_CASE("weights may be as small or as large as numbers of their dtype") {
+  Tape tape;
+  const std::vector<double> given = {2, 0, 1, 5};
+  const Var weights = tape.constant(Tensor::from(given, {4}));
+  const auto drawn = [&](double scale, bool replacement) {
+    Tape other;
+    const Var scaled = other.constant((weights * scale).value());
+    return multinomial(scaled, 3, replacement).value();
+  };
+  for (const bool replacement : {false, true}) {
+    const Tensor expected = drawn(1, replacement);
+    CHECK(same_bits(drawn(0x1p-1070, replacement), expected));
+    CHECK(same_bits(drawn(0x1p1020, replacement), expected));
+  }
+  // Weights that differ by more than the range are drawn by their order.
+  const Var apart = tape.constant(Tensor::from<double>({1e-320, 0, 1e300}, {3}));
+  CHECK(multinomial(apart, 2).value().at(0) == 2);
+  CHECK(multinomial(apart, 2).value().at(1) == 0);
+}
+
 TEST_CASE("what distributions refuse") {
   Tape tape;
   const Var x = tape.parameter(Tensor::ones({3}));

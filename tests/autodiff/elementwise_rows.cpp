@@ -1,5 +1,7 @@
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/unary_functions.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/unary.h"
 #include "tests/autodiff/operation_rows.h"
 
@@ -121,6 +123,7 @@ void add_binary_rows(std::vector<OperationRow>& rows) {
   const Tensor x = normal_numbers({7, 5}, 1);
   const Tensor y = normal_numbers({7, 5}, 2);
   const Tensor p = between(0.25, 3);
+  const Tensor amounts = between(0.2, 6, 8);
   const Tensor row = off_zero({5}, 4);
   const Tensor column = off_zero({7, 1}, 5);
   const Tensor long_row = normal_numbers({70001}, 6);
@@ -151,6 +154,9 @@ void add_binary_rows(std::vector<OperationRow>& rows) {
       {"pow", "of a number", {x}, [](auto xs) { return pow(2.5, xs[0]); }},
       {"atan2", "row", {x, row}, [](auto xs) { return atan2(xs[0], xs[1]); }},
       {"hypot", "row", {x, row}, [](auto xs) { return hypot(xs[0], xs[1]); }},
+      {"igamma", "row", {p, amounts}, [](auto xs) { return igamma(xs[0], xs[1]); }},
+      {"igammac", "row", {p, amounts}, [](auto xs) { return igammac(xs[0], xs[1]); }},
+      {"zeta", "of 2.5", {p}, [](auto xs) { return zeta(full_like(xs[0], 2.5), xs[0]); }},
       {"logaddexp", "row", {x, row}, [](auto xs) { return logaddexp(xs[0], xs[1]); }},
       {"xlogy", "column", {column, p}, [](auto xs) { return xlogy(xs[0], xs[1]); }},
       {"xlogy", "a number", {p}, [](auto xs) { return xlogy(2.5, xs[0]); }},

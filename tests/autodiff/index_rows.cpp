@@ -77,6 +77,44 @@ std::vector<OperationRow> index_rows() {
        "nothing",
        {numbers({2, 5}), places({}, {2, 0}), numbers({2, 0})},
        [](auto xs) { return scatter(xs[0], 1, xs[1], xs[2]); }},
+      {"scatter_recurrence",
+       "products",
+       {x, along, numbers({3, 2, 2})},
+       [=](auto xs) { return scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::prod); }},
+      {"scatter_recurrence",
+       "products of the source, with zeros",
+       {numbers({2, 5}), ids, Tensor::from({0.0, 2.0, 0.0, 0.0, -1.0, 3.0}, {2, 3})},
+       [=](auto xs) {
+         return scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::prod, false);
+       }},
+      {"scatter_recurrence",
+       "of nothing",
+       {numbers({2, 5}), places({}, {2, 0}), numbers({2, 0})},
+       [](auto xs) { return scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::prod); }},
+      {"scatter_extreme",
+       "largest",
+       {x, along, normal_numbers({3, 2, 2}, 42)},
+       [=](auto xs) {
+         return square(scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::amax));
+       }},
+      {"scatter_extreme",
+       "smallest of the source, i32",
+       {numbers({2, 5}), ids, normal_numbers({2, 3}, 42)},
+       [=](auto xs) {
+         return square(scatter_reduce(xs[0], -1, xs[1], xs[2], ScatterReduction::amin, false));
+       }},
+      {"scatter_add",
+       "scatter_reduce, sums",
+       {x, along, numbers({3, 2, 2})},
+       [=](auto xs) {
+         return square(scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::sum));
+       }},
+      {"scatter_add",
+       "scatter_reduce, means of the source",
+       {numbers({2, 5}), ids, numbers({2, 3})},
+       [=](auto xs) {
+         return square(scatter_reduce(xs[0], 1, xs[1], xs[2], ScatterReduction::mean, false));
+       }},
       {"index_copy",
        "a matrix of places, one twice",
        {x, ids, numbers({3, 2, 3, 2})},

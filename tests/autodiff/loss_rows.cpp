@@ -96,6 +96,17 @@ std::vector<OperationRow> loss_rows() {
        "kl_div of logarithms",
        {prediction, target},
        [](auto xs) { return kl_div(xs[0], xs[1], {.log_target = true}); }},
+      {"one_hot",
+       "multi_margin_loss",
+       {logits, classes},
+       [](auto xs) { return multi_margin_loss(xs[0], xs[1]); }},
+      {"one_hot",
+       "multi_margin_loss, squared, weighted",
+       {logits, classes, Tensor::uniform({6}, 59, 0, 1, DType::f64)},
+       [](auto xs) {
+         return multi_margin_loss(xs[0], xs[1],
+                                  {.reduction = Reduction::none, .p = 2, .margin = 0.7}, xs[2]);
+       }},
       {"log",
        "gaussian_nll_loss",
        {prediction, target, variances},

@@ -179,6 +179,11 @@ TEST_CASE("losses refuse operands that do not fit") {
   check_error([&] { pairwise_distance(whole, whole); }, {"pairwise_distance"});
   check_error([&] { smooth_l1_loss(a, a, -1); }, {"smooth_l1_loss", "0 or more"});
   check_error([&] { gaussian_nll_loss(a, a, a, {.eps = 0}); }, {"gaussian_nll_loss", "positive"});
+  const Var classes = tape.constant(Tensor::from<std::int64_t>({0, 2}, {2}));
+  check_error([&] { multi_margin_loss(a, whole); }, {"multi_margin_loss", "(3)", "(2, 3)"});
+  check_error([&] { multi_margin_loss(a, classes, {.p = 3}); }, {"multi_margin_loss", "1 or 2"});
+  check_error([&] { multi_margin_loss(a, classes, {}, b); }, {"multi_margin_loss", "(2, 4)"});
+  check_error([&] { multi_margin_loss(whole, classes); }, {"multi_margin_loss"});
   check_error([&] { mse(scalar, scalar, Reduction::batch_mean); }, {"reduce_loss", "axis 0"});
 }
 

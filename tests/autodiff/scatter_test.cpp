@@ -1,9 +1,13 @@
+#include <cmath>
+#include <utility>
+
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::scatter_test {
@@ -88,6 +92,74 @@ TEST_CASE("nonzero finds positions of any shape and dtype", "[scatter]") {
   CHECK_THROWS_WITH(nonzero(g.x, 4).value(), Contains("[nonzero] 5 elements of bool (2, 3)") &&
                                                  Contains("4 were recorded") &&
                                                  Contains("scatter_test.cpp"));
+}
+
+TEST_CASE("elements are reduced at positions", "[scatter]") {
+  Given g;
+  const Var index = g.places({1, 1, 0, 2, 2, 2}, {2, 3});
+  const Var source = g.numbers({10, 2, 0, 4, 4, 6}, {2, 3});
+  const auto reduce = [&](ScatterReduction reduction, bool include_self = true) {
+    return scatter_reduce(g.x, 1, index, source, reduction, include_self);
+  };
+  CHECK(elements(reduce(ScatterReduction::sum)) == Numbers{0, 13, 2, 3, 4, 19});
+  CHECK(elements(reduce(ScatterReduction::sum, false)) == Numbers{0, 12, 2, 3, 4, 14});
+  CHECK(elements(reduce(ScatterReduction::mean)) == Numbers{0, 13.0 / 3, 2, 3, 4, 19.0 / 4});
+  CHECK(elements(reduce(ScatterReduction::mean, false)) == Numbers{0, 6, 2, 3, 4, 14.0 / 3});
+  CHECK(elements(reduce(ScatterReduction::prod)) == Numbers{0, 20, 2, 3, 4, 480});
+  CHECK(elements(reduce(ScatterReduction::prod, false)) == Numbers{0, 20, 2, 3, 4, 96});
+  CHECK(elements(reduce(ScatterReduction::amax)) == Numbers{0, 10, 2, 3, 4, 6});
+  CHECK(elements(reduce(ScatterReduction::amin)) == Numbers{0, 1, 2, 3, 4, 4});
+  CHECK(elements(reduce(ScatterReduction::amin, false)) == Numbers{0, 2, 2, 3, 4, 4});
+  // Products of the others, also at zeros; equal shares of equal extremes.
+  const Var products = reduce(ScatterReduction::prod);
+  CHECK(elements(gradient(products, source)) == Numbers{2, 10, 0, 120, 120, 80});
+  CHECK(elements(gradient(products, g.x)) == Numbers{0, 20, 1, 1, 1, 96});
+  const Var least = reduce(ScatterReduction::amin, false);
+  CHECK(elements(gradient(least, source)) == Numbers{0, 1, 1, 0.5, 0.5, 0});
+  CHECK(elements(gradient(least, g.x)) == Numbers{0, 0, 1, 1, 1, 0});
+  const Var zero = reduce(ScatterReduction::amax);
+  CHECK(elements(gradient(zero, source)) == Numbers{1, 0, 0.5, 0, 0, 1});
+  CHECK(elements(gradient(zero, g.x)) == Numbers{0.5, 0, 1, 1, 1, 0});
+}
+
+TEST_CASE("reductions at positions take every dtype of numbers, and NaN", "[scatter]") {
+  Given g;
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::i64, DType::i32, DType::i8);
+  const Var x = g.tape.constant(Tensor::from(Numbers{1, 2, 3}, {3}).to(dtype));
+  const Var source = g.tape.constant(Tensor::from(Numbers{4, 5}, {2}).to(dtype));
+  const Var index = g.places({2, 2}, {2}, is_integer(dtype) ? dtype : DType::i32);
+  using enum ScatterReduction;
+  for (const auto& [reduction, last] : {std::pair{sum, 12}, {prod, 60}, {amax, 5}, {amin, 3}}) {
+    const Var y = scatter_reduce(x, 0, index, source, reduction);
+    CHECK(y.dtype() == dtype);
+    CHECK(elements(y) == Numbers{1, 2, static_cast<double>(last)});
+  }
+  if (is_integer(dtype)) {
+    CHECK_THROWS_AS(scatter_reduce(x, 0, index, source, mean), DTypeError);
+  } else {
+    CHECK(elements(scatter_reduce(x, 0, index, source, mean)) == Numbers{1, 2, 4});
+    const Var nan = sqrt(x - 2.0);  // NaN 0 1
+    CHECK(std::isnan(elements(scatter_reduce(nan, 0, index * 0, source, amax))[0]));
+    CHECK(elements(scatter_reduce(nan, 0, index * 0, source, amax, false))[0] == 5);
+  }
+}
+
+TEST_CASE("reductions at positions say what does not fit", "[scatter]") {
+  Given g;
+  const Var three = g.numbers({1, 2, 3}, {1, 3});
+  const auto reduce = [&](const Var& index, const Var& source) {
+    return scatter_reduce(g.x, 0, index, source, ScatterReduction::prod);
+  };
+  CHECK_THROWS_WITH(reduce(g.places({0}, {1}), three),
+                    Contains("[scatter_reduce] the index has shape (1)"));
+  CHECK_THROWS_WITH(reduce(g.places({0, 1, 0}, {1, 3}), g.x), Contains("the source has shape"));
+  CHECK_THROWS_WITH(
+      reduce(g.places({0, 1, 2}, {1, 3}), three).value(),
+      Contains("[scatter_reduce] index 2 at element 2") && Contains("scatter_test.cpp"));
+  const Var truth = g.x > 0;
+  CHECK_THROWS_WITH(scatter_reduce(truth, 0, g.places({0, 0, 0}, {1, 3}), slice(truth, {{0, 1}}),
+                                   ScatterReduction::sum),
+                    Contains("[scatter_reduce] takes numbers"));
 }
 
 TEST_CASE("scatter and index say what does not fit", "[scatter]") {

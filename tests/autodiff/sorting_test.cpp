@@ -193,6 +193,40 @@ TEST_CASE("unique values, their counts and where they are", "[sorting]") {
   CHECK(unique(tape.constant(f64({nan, 1, nan}))).values.shape() == Shape{3});
 }
 
+TEST_CASE("unique slices, in the order of their first elements that differ", "[sorting]") {
+  Tape tape;
+  const Tensor given =
+      Tensor::from(Numbers{1, 5, 0, 2, 0, 2, 1, 5, 0, -2, 1, 5}, {6, 2});  // the last is the first
+  const Var x = tape.parameter(given);
+  const Unique rows = unique(x, {.inverse = true, .counts = true, .axis = 0});
+  CHECK(elements(rows.values) == Numbers{0, -2, 0, 2, 1, 5});
+  CHECK(rows.values.shape() == Shape{3, 2});
+  CHECK(elements(rows.inverse) == Numbers{2, 1, 1, 2, 0, 2});
+  CHECK(elements(rows.counts) == Numbers{1, 2, 3});
+  CHECK(elements(gradient(rows.values, x)) == Numbers{1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0});
+  const Unique columns = unique(transpose(x), {.counts = true, .axis = -1});
+  CHECK(same_bits(columns.values.value(), transpose(rows.values).value()));
+  const Unique runs = unique_consecutive(x, {.inverse = true, .counts = true, .axis = 0});
+  CHECK(elements(runs.values) == Numbers{1, 5, 0, 2, 1, 5, 0, -2, 1, 5});
+  CHECK(elements(runs.inverse) == Numbers{0, 1, 1, 2, 3, 4});
+  CHECK(elements(runs.counts) == Numbers{1, 2, 1, 1, 1});
+  CHECK(unique(tape.constant(f64({nan, 1, nan, 1})), {.axis = 0}).values.shape() == Shape{3});
+  CHECK(unique(tape.constant(Tensor::zeros({3, 0})), {.axis = 0}).values.shape() == Shape{1, 0});
+  CHECK(unique(tape.constant(Tensor::zeros({0, 3})), {.axis = 0}).values.shape() == Shape{0, 3});
+  CHECK_THROWS_AS(unique(x, {.axis = 2}), ShapeError);
+}
+
+TEST_CASE("lexsort orders by the last key first, for every dtype", "[sorting]") {
+  Tape tape;
+  const DType dtype = GENERATE(DType::f64, DType::bf16, DType::i64, DType::i8);
+  const Var keys = tape.constant(Tensor::from(Numbers{3, 1, 2, 1, 0, 1, 0, 0}, {2, 4}).to(dtype));
+  CHECK(elements(lexsort(keys)) == Numbers{3, 2, 0, 1});
+  const Var lines = tape.constant(Tensor::from(Numbers{0, 1, 2, 3, 1, 0, 5, 4}, {2, 2, 2}));
+  CHECK(elements(lexsort(lines)) == Numbers{1, 0, 1, 0});
+  CHECK(lexsort(tape.constant(Tensor::zeros({2, 0}))).shape() == Shape{0});
+  CHECK_THROWS_WITH(lexsort(select(keys, 0, 0)), Contains("[lexsort] the keys have shape (4)"));
+}
+
 TEST_CASE("bincount is as long as its largest element needs", "[sorting]") {
   Tape tape;
   const Var x = tape.constant(Tensor::from<std::int32_t>({1, 4, 1}, {3}));

@@ -112,6 +112,9 @@ TEST_CASE("functions of two variables at special numbers", "[elementwise]") {
   const auto x_log_y = [](const Var& a, const Var& b) { return xlogy(a, b); };
   const auto rest = [](const Var& a, const Var& b) { return fmod(a, b); };
   const auto floor_rest = [](const Var& a, const Var& b) { return remainder(a, b); };
+  const double root_pi = std::sqrt(std::numbers::pi);
+  const auto lower = [](const Var& a, const Var& b) { return igamma(a, b); };
+  const auto upper = [](const Var& a, const Var& b) { return igammac(a, b); };
   const auto signed_as = [](const Var& a, const Var& b) { return copysign(a, b); };
   const Pair rows[] = {
       {"hypot", hypotenuse, 0, 0, 0, 0, 0},
@@ -133,6 +136,12 @@ TEST_CASE("functions of two variables at special numbers", "[elementwise]") {
       {"copysign", signed_as, 3, -0.0, -3, -1, 0},
       {"copysign", signed_as, -3, -2, -3, 1, 0},
       {"copysign", signed_as, 0, 1, 0, 0, 0},
+      {"igamma", lower, 0, 1, 1, nan, 0},
+      {"igamma", lower, 1, 0, 0, 0, 1},
+      {"igamma", lower, 1, 2, 1 - std::exp(-2), -0.2208254262118594, std::exp(-2)},
+      {"igamma", lower, 3, infinity, 1, nan, nan},
+      {"igammac", upper, 0.5, 4, 0.0046777349810472658, 0.01656597534663007,
+       -std::exp(-4) / 2 / root_pi},
   };
   for (const Pair& row : rows) {
     Tape tape;
@@ -162,6 +171,50 @@ TEST_CASE("rests of integer divisions", "[elementwise]") {
   CHECK(elements(fmod(a, b)) == std::vector<double>{1, -1, 1, -1, 5, 0});
   CHECK(elements(remainder(a, b)) == std::vector<double>{1, 2, -2, -1, 5, 0});
   CHECK(elements(floor_divide(a, b)) == std::vector<double>{2, -3, -3, 2, 0, lowest});
+}
+
+TEST_CASE("incomplete gamma and zeta functions of one half, of whole and of large numbers",
+          "[elementwise]") {
+  Tape tape;
+  const auto at = [&](auto f, double a, double b) {
+    const Var x = tape.constant(Tensor::scalar(a, DType::f64));
+    return f(x, tape.constant(Tensor::scalar(b, DType::f64))).item();
+  };
+  const auto lower = [](const Var& a, const Var& x) { return igamma(a, x); };
+  const auto upper = [](const Var& a, const Var& x) { return igammac(a, x); };
+  const auto of_zeta = [](const Var& x, const Var& q) { return zeta(x, q); };
+  for (const double x : {0.01, 0.7, 3.0, 20.0}) {
+    CHECK(std::abs(at(lower, 0.5, x) / std::erf(std::sqrt(x)) - 1) < 1e-14);
+    CHECK(std::abs(at(upper, 0.5, x) / std::erfc(std::sqrt(x)) - 1) < 1e-13);
+    // Q(n, x) is the probability of fewer than n events.
+    const double n = 30;
+    double term = std::exp(-x), sum = 0;
+    for (int k = 0; k < 30; term *= x / ++k) sum += term;
+    CHECK(std::abs(at(upper, n, x) / sum - 1) < 1e-14);
+  }
+  CHECK(std::abs(at(lower, 1e7, 1e7 + 3000) - 0.8286118293315) < 1e-11);
+  CHECK(std::abs(at(lower, 1e7, 1e7) + at(upper, 1e7, 1e7) - 1) < 1e-15);
+  CHECK(std::isnan(at(lower, -1, 1)));
+  CHECK(std::isnan(at(upper, 1, -1)));
+  CHECK(std::isnan(at(lower, 0, 0)));
+  const double pi = std::numbers::pi;
+  CHECK(agree(at(of_zeta, 2, 1), pi * pi / 6));
+  CHECK(agree(at(of_zeta, 2, 0.5), pi * pi / 2));
+  CHECK(agree(at(of_zeta, 2, -0.5), pi * pi / 2 + 4));
+  CHECK(agree(at(of_zeta, 3, -0.5), 7 * 1.2020569031595942854 - 8));
+  CHECK(agree(at(of_zeta, 200, -1.75), std::pow(0.25, -200)));
+  CHECK(at(of_zeta, 1, 2) == infinity);
+  CHECK(at(of_zeta, 3, -2) == infinity);
+  CHECK(std::isnan(at(of_zeta, 0.5, 2)));
+  CHECK(std::isnan(at(of_zeta, 2.5, -0.5)));
+  const Var x = tape.parameter(Tensor::scalar(2, DType::f64));
+  check_error([&] { gradient(zeta(x, x), x); }, {"zeta", "no derivative", "stop_gradient"});
+  check_error(
+      [&] {
+        igamma(x, tape.constant(Tensor::ones({2}, DType::boolean))) +
+            igamma(tape.constant(Tensor::arange(2)), tape.constant(Tensor::arange(2)));
+      },
+      {"igamma"});
 }
 
 TEST_CASE("special functions refuse arguments that they cannot take", "[elementwise]") {

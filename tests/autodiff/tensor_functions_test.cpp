@@ -106,6 +106,47 @@ TEST_CASE("functions of several values take tensors and Vars in any combination"
                  Tensor::arange(3));
 }
 
+TEST_CASE("lists mix tensors and Vars") {
+  const Tensor a = Tensor::normal({4, 6}, 1);
+  const Tensor b = Tensor::normal({4, 6}, 2);
+  const Tensor places = Tensor::from<std::int64_t>({2, 0}, {2});
+  check_mixed([](const auto& x, const auto& y) { return concat({x, y}, 0); }, a, b);
+  check_mixed([](const auto& x, const auto& y) { return stack({x, y, x}, 1); }, a, b);
+  check_mixed([](const auto& x, const auto& y) { return einsum("ij,kj->ik", {x, y}); }, a, b);
+  check_mixed([](const auto& x, const auto& y) { return meshgrid({x, y})[1]; }, a[0], b[1]);
+  check_mixed([](const auto& x, const auto& y) { return block_diag({x, y}); }, a, b);
+  check_mixed([](const auto& x, const auto& y) { return multi_dot({x, y}); }, a, transpose(b));
+  check_mixed([](const auto& x, const auto& y) { return index(x, {y}); }, a, places);
+  check_mixed([](const auto& x, const auto& y) { return index_put(x, {y}, y[0] * 0.5f); }, a,
+              places);
+  Tape tape;
+  const Var x = tape.parameter(a);
+  CHECK(same_bits(gradient(concat({b, x * b}, 0), x).value(), b));
+  const auto undefined = [&] { concat({x, Tensor()}, 0); };
+  check_error(undefined, {"concat", "empty tensor", "tensor_functions_test.cpp"});
+  check_error([&] { concat({VarOrTensor(a), VarOrTensor(b)}, 0); }, {"concat", "a Var"});
+}
+
+TEST_CASE("random functions of tensors take a seed") {
+  const RandomSeed seed{7};
+  const Tensor rates = Tensor::uniform({40}, 3, 0.5, 4);
+  const auto recorded = [&](auto f) {
+    Tape tape;
+    tape.set_seed(7);
+    return f(tape).value();
+  };
+  CHECK(same_bits(uniform(seed, {3, 4}), recorded([](Tape& t) { return uniform(t, {3, 4}); })));
+  CHECK(same_bits(randperm(seed, 9), recorded([](Tape& t) { return randperm(t, 9); })));
+  CHECK(same_bits(poisson(seed, rates),
+                  recorded([&](Tape& t) { return poisson(t.constant(rates)); })));
+  CHECK(same_bits(beta(seed, rates, rates), recorded([&](Tape& t) {
+                    const Var a = t.constant(rates);
+                    return beta(a, t.constant(rates));
+                  })));
+  CHECK_FALSE(same_bits(normal(seed, {5}), normal(RandomSeed{8}, {5})));
+  check_error([&] { bernoulli(seed, {2}, 2); }, {"bernoulli", "tensor_functions_test.cpp"});
+}
+
 TEST_CASE("operators with numbers") {
   const Tensor matrix = Tensor::normal({4, 6}, 1);
   check_recorded([](const auto& x) { return 2 * x + 1; }, matrix);

@@ -13,6 +13,13 @@ def filled(x, number):
     return torch.full((), number, dtype=x.dtype)
 
 
+def igamma(a, x):
+    """By its series for x of moderate size: PyTorch has no derivative by a."""
+    n = torch.arange(80, dtype=x.dtype)
+    a, x = a[..., None], x[..., None]
+    return torch.exp((a + n) * torch.log(x) - x - torch.lgamma(a + n + 1)).sum(-1)
+
+
 FUNCTIONS = {
     "trunc": torch.trunc,
     "exp2": torch.exp2,
@@ -43,6 +50,9 @@ FUNCTIONS = {
     "softsign": F.softsign,
     "tanhshrink": F.tanhshrink,
     "hypot": torch.hypot,
+    "igamma": igamma,
+    "igammac": lambda a, x: 1 - igamma(a, x),
+    "zeta": lambda q: torch.special.zeta(torch.full((), 2.5, dtype=q.dtype), q),
     "logaddexp": torch.logaddexp,
     "xlogy": torch.xlogy,
     "xlogy: a number": lambda x: torch.xlogy(filled(x, 2.5), x),
@@ -144,6 +154,14 @@ def embedding_triplet(**options):
     return lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=4, **options)
 
 
+def multi_margin_loss(x, c, w):
+    """Composed, because PyTorch has no derivative by the weights."""
+    c = places(c)
+    excess = F.relu(0.7 - x.gather(1, c[:, None]) + x) ** 2
+    others = 1 - F.one_hot(c, x.shape[1]).to(x.dtype)
+    return (excess * others).mean(1) * w[c]
+
+
 ROWS = {
     "where: heaviside": heaviside,
     "where: prelu of channels": F.prelu,
@@ -211,6 +229,8 @@ ROWS = {
     "bce_with_logits: multilabel_soft_margin_loss":
         lambda x, t: F.binary_cross_entropy_with_logits(x, t, reduction="none").mean(-1),
     "softplus: soft_margin_loss": lambda x, t: F.soft_margin_loss(x, t.to(x.dtype)),
+    "one_hot: multi_margin_loss": lambda x, c: F.multi_margin_loss(x, places(c)),
+    "one_hot: multi_margin_loss, squared, weighted": multi_margin_loss,
     "xlogy: kl_div": lambda x, t: F.kl_div(x, t, reduction="batchmean"),
     "exp: kl_div of logarithms": lambda x, t: F.kl_div(x, t, log_target=True),
     "log: gaussian_nll_loss": lambda x, t, v: F.gaussian_nll_loss(x, t, v, full=True),

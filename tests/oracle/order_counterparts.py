@@ -59,7 +59,21 @@ def histogram(x, weights):
     return torch.stack(counts) + 0 * x.sum()
 
 
+def reduced(reduction, axis=1, include_self=True, power=1):
+    return lambda x, i, s: x.scatter_reduce(axis, places(i), s, reduction, include_self=include_self) ** power
+
+
+def lexsort(keys):
+    order = torch.arange(keys.shape[-1]).expand(keys.shape[1:])
+    for key in keys:
+        order = order.gather(-1, key.gather(-1, order).argsort(dim=-1, stable=True))
+    return order
+
+
 SORTING = {
+    "lexsort: two keys of lines": lexsort,
+    # PyTorch has no derivative of unique; no columns are equal.
+    "lexsort: unique columns": lambda x: x[:, lexsort(x.movedim(1, 2).flatten(0, 1).flip(0)[:, None])[0]] ** 2,
     "sort: last axis": lambda x: x.sort(dim=-1, stable=True).values ** 2,
     "sort: middle axis, descending": lambda x: x.sort(dim=1, descending=True, stable=True).values ** 2,
     "sort: a longer line": lambda x: x.sort(stable=True).values,
@@ -104,6 +118,13 @@ SORTING = {
     "nonzero: unique_consecutive": lambda x: x.unique_consecutive(return_counts=True)[1],
 }
 INDEXING = {
+    "scatter_recurrence: products": reduced("prod"),
+    "scatter_recurrence: products of the source, with zeros": reduced("prod", include_self=False),
+    "scatter_recurrence: of nothing": lambda x, i, s: x + 0 * s.sum(),
+    "scatter_extreme: largest": reduced("amax", power=2),
+    "scatter_extreme: smallest of the source, i32": reduced("amin", include_self=False, power=2),
+    "scatter_add: scatter_reduce, sums": reduced("sum", power=2),
+    "scatter_add: scatter_reduce, means of the source": reduced("mean", include_self=False, power=2),
     "scatter: middle axis": lambda x, i, s: scatter(x, 1, i, s) ** 2,
     "scatter: repeated positions, i32": lambda x, i, s: scatter(x, 1, i, s) ** 2,
     "scatter: a number at many places": lambda x, i: x.scatter(1, places(i), 0.5),
