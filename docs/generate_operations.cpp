@@ -1,8 +1,11 @@
 // Writes the table of operations. Usage: generate_operations [--check] FILE.
+#include <span>
 #include <sstream>
+#include <string>
 
 #include "autodiff/operation.h"
 #include "docs/generated_document.h"
+#include "docs/missing_functions.h"
 
 namespace {
 
@@ -36,6 +39,16 @@ std::string_view in_mixed_precision(const palimpsest::Operation& operation) {
   return "";
 }
 
+/// A row for each reason. Names are shown as code, separated by commas.
+void write_missing(std::ostringstream& text, std::span<const palimpsest::MissingFunctions> rows) {
+  text << "\n| there | here |\n|---|---|\n";
+  for (const auto& [names, reason] : rows) {
+    text << "| `";
+    for (const char c : names) text << (c == ' ' ? "`, `" : std::string(1, c));
+    text << "` | " << cell(reason) << " |\n";
+  }
+}
+
 std::string document() {
   std::ostringstream text;
   text << "# Operations\n\n"
@@ -50,6 +63,17 @@ std::string document() {
     text << "| `" << operation->name << "` | " << cell(operation->formula) << " | "
          << cell(operation->summary) << " | " << in_mixed_precision(*operation) << " |\n";
   }
+  text << "\n## Functions of other libraries\n\n"
+          "These lists compare the functions above, and those composed of them, with PyTorch's "
+          "differentiable functions on CPUs\n"
+          "(the operators that its tests know, version 2.15) and with jax.numpy (version 0.10). A "
+          "function that is not in a list\n"
+          "exists here by its name. The right column says what to write instead, or why there is "
+          "none.\n\n"
+          "### PyTorch\n";
+  write_missing(text, palimpsest::missing_of_pytorch);
+  text << "\n### jax.numpy\n";
+  write_missing(text, palimpsest::missing_of_jax);
   return text.str();
 }
 

@@ -2,6 +2,7 @@
 
 - Every relative link must lead to a file, and to a heading of it where it has a `#`.
 - Every name in the second column of docs/find-a-name.md must be declared in a header.
+- docs/pytorch-functions.md has 200 functions, of which at least 180 have a public function, and the others a reason.
 - Every name that a public header declares must appear in a page.
 - Every name in the code of a page must occur in the sources.
 
@@ -20,12 +21,14 @@ UMBRELLAS = ["palimpsest.h", "data/data.h", "nn/nn.h", "strategy/training/traini
              "autodiff/eigen_sparse.h", "autodiff/graph_view.h", "strategy/execution/choice/memory_forecast.h",
              "strategy/mpi/distributed_execution.h", "strategy/mpi/rank_error.h", "strategy/mpi/rank_world.h"]
 # Pages with names of other libraries, and such names elsewhere.
-FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md"}
+FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md", "pytorch-functions.md"}
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
                      r"|\w+_adjoint")
 FOLDERS = ["autodiff", "benchmarks", "checkpoint", "data", "docs", "examples", "nn", "packaging", "strategy", "tests",
            "tools"]
 SOURCES = {".h", ".cpp", ".py", ".build", ".sh"}
+FUNCTIONS = 200
+LEAST_FUNCTIONS = 180
 
 
 def slug(heading):
@@ -52,15 +55,40 @@ def check_links(document, anchors):
                 yield f"{document}: {path.name} has no heading #{anchor}"
 
 
+def headers_in(root):
+    return [path.read_text(encoding="utf-8") for folder in ("autodiff", "checkpoint", "strategy", "data", "nn")
+            for path in sorted((root / folder).rglob("*.h"))]
+
+
+def rows_of(table, head):
+    return [[cell.strip() for cell in line.split("|")[1:4]] for line in table.read_text(encoding="utf-8").splitlines()
+            if line.startswith("| ") and not line.startswith("| " + head)]
+
+
+def check_functions(root):
+    """The table of PyTorch's functions: `PyTorch`, ours, notes."""
+    public = "\n".join(re.sub(r"//.*", "", text) for text in headers_in(root) if "PALIMPSEST_EXPORT" in text)
+    table = root / "docs/pytorch-functions.md"
+    rows = rows_of(table, "PyTorch")
+    ours = [here.strip("`") for _, here, _ in rows if here != "—"]
+    if len({name for name, _, _ in rows}) != FUNCTIONS or len(rows) != FUNCTIONS:
+        yield f"{table}: {len(rows)} rows; {FUNCTIONS} different functions are needed"
+    if len(ours) < LEAST_FUNCTIONS or f"{len(ours)} of them exist" not in table.read_text(encoding="utf-8"):
+        yield f"{table}: {len(ours)} functions exist; state this number, which is at least {LEAST_FUNCTIONS}"
+    for name in ours:
+        if not re.search(rf"^[^\n=]*[\w>&] {name}\(", public, re.MULTILINE):
+            yield f"{table}: no public header declares the function {name}"
+    for name, here, notes in rows:
+        if here == "—" and not notes:
+            yield f"{table}: {name} has neither a function nor a reason"
+
+
 def check_names(root):
-    folders = ("autodiff", "checkpoint", "strategy", "data", "nn")
-    paths = [path for folder in folders for path in (root / folder).rglob("*.h")]
-    headers = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    headers = "\n".join(headers_in(root))
     pairs = re.findall(r"\b(\w+)\s*[({;:=]|(?:class|struct|using) (\w+)", headers)
     declared = {name for pair in pairs for name in pair}
     table = root / "docs/find-a-name.md"
-    rows = [line.split("|")[1:4] for line in table.read_text(encoding="utf-8").splitlines()
-            if line.startswith("| ") and not line.startswith("| you look for")]
+    rows = rows_of(table, "you look for")
     if len(rows) < LEAST_NAMES:
         yield f"{table}: {len(rows)} rows, at least {LEAST_NAMES} are needed"
     for _, here, page in rows:
@@ -113,6 +141,7 @@ def main():
     wrong += check_names(root)
     wrong += check_public_names(root, pages)
     wrong += check_mentioned_names(root, pages)
+    wrong += check_functions(root)
     print(*wrong, sep="\n")
     return len(wrong) > 0
 
