@@ -19,7 +19,7 @@ std::string moved(std::string base, const std::string& variable, std::int64_t mo
 
 }  // namespace
 
-std::string c_literal(double number, DType dtype) {
+std::string element_literal(double number, DType dtype) {
   if (is_floating(dtype)) {
     const std::string type(c_type(dtype));
     if (std::isnan(number)) {
@@ -190,7 +190,7 @@ std::string StageSource::load_argument(std::uint32_t slot, const ElementRange& r
   if (part.number != none) {
     return "(const " + type + "*)(numbers + " + text_of(parts_.values[part.number].index * 8) + ")";
   }
-  if (part.input == none) return "&(const " + type + "){" + c_literal(part.literal, dtype) + "}";
+  if (part.input == none) return "&(const " + type + "){" + element_literal(part.literal, dtype) + "}";
   std::string text =
       "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
   const int depth = static_cast<int>(access.moves.size());

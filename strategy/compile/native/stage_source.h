@@ -60,6 +60,6 @@ class StageSource {
 inline std::string text_of(std::int64_t number) { return std::to_string(number); }
 
 /// The C literal of a number in a dtype.
-std::string c_literal(double number, DType dtype);
+std::string element_literal(double number, DType dtype);
 
 }  // namespace palimpsest
