@@ -38,54 +38,71 @@ typedef void (*fold_finish)(const void* attributes, char* totals, i64 segments, 
     W total;                                                                              \
     i64 lanes, rows;                                                                      \
   } fold_##T;                                                                             \
-  static inline void add_rows_##T(const T* x, i64 rows, i64 stride, i64 width, T* sums) { \
-    for (; rows >= 4; rows -= 4, x += 4 * stride) {                                       \
-      INDEPENDENT for (i64 i = 0; i < width; ++i) {                                       \
-        const T one = x[i] + x[stride + i];                                               \
-        const T two = x[2 * stride + i] + x[3 * stride + i];                              \
-        sums[i] = sums[i] + (one + two);                                                  \
-      }                                                                                   \
-    }                                                                                     \
-    for (; rows > 0; --rows, x += stride) {                                               \
-      INDEPENDENT for (i64 i = 0; i < width; ++i) sums[i] = sums[i] + x[i];               \
-    }                                                                                     \
-  }                                                                                       \
-  static inline void clear_##T(fold_##T* f) {                                             \
-    for (i64 i = 0; i < f->lanes; ++i) f->sums[i] = 0;                                    \
-    f->rows = 0;                                                                          \
-  }                                                                                       \
-  static inline void begin_##T(fold_##T* f, i64 elements) {                               \
-    f->total = 0;                                                                         \
-    f->lanes = elements / 2 < 1 ? 1 : elements / 2 > 64 ? 64 : elements / 2;              \
-    clear_##T(f);                                                                         \
-  }                                                                                       \
-  static inline void join_##T(fold_##T* f) {                                              \
-    if (f->rows == 0) return;                                                             \
-    for (i64 lanes = f->lanes; lanes > 1; lanes = (lanes + 1) / 2) {                      \
-      const i64 half = (lanes + 1) / 2;                                                   \
-      add_rows_##T(f->sums + half, 1, 0, lanes - half, f->sums);                          \
-    }                                                                                     \
-    f->total = f->total + (W)f->sums[0];                                                  \
-    clear_##T(f);                                                                         \
-  }                                                                                       \
-  static inline void add_##T(fold_##T* f, const T* x, i64 n) {                            \
-    while (n >= f->lanes && f->lanes > 1) {                                               \
-      const i64 rows = smallest(n / f->lanes, 64 - f->rows);                              \
-      if (f->lanes == 64) {                                                               \
-        add_rows_##T(x, rows, 64, 64, f->sums);                                           \
-      } else {                                                                            \
-        add_rows_##T(x, rows, f->lanes, f->lanes, f->sums);                               \
-      }                                                                                   \
-      f->rows += rows;                                                                    \
-      if (f->rows == 64) join_##T(f);                                                     \
-      x += rows * f->lanes;                                                               \
-      n -= rows * f->lanes;                                                               \
-    }                                                                                     \
-    if (n == 0) return;                                                                   \
-    join_##T(f);                                                                          \
-    add_rows_##T(x, n, 1, 1, f->sums);                                                    \
-    f->rows = 1;                                                                          \
-    f->lanes = 1;                                                                         \
+  static __attribute__((noinline)) void add_rows_##T(const T* x, i64 rows, i64 width, T* sums) { \
+    for (; rows >= 4; rows -= 4, x += 4 * width) {                                               \
+      INDEPENDENT for (i64 i = 0; i < width; ++i) {                                              \
+        const T one = x[i] + x[width + i];                                                       \
+        const T two = x[2 * width + i] + x[3 * width + i];                                       \
+        sums[i] = sums[i] + (one + two);                                                         \
+      }                                                                                          \
+    }                                                                                            \
+    for (; rows > 0; --rows, x += width) {                                                       \
+      INDEPENDENT for (i64 i = 0; i < width; ++i) sums[i] = sums[i] + x[i];                      \
+    }                                                                                            \
+  }                                                                                              \
+  static inline void add_blocks_##T(const T* x, i64 rows, T* sums) {                             \
+    for (; rows >= 4; rows -= 4, x += 256) {                                                     \
+      INDEPENDENT for (i64 i = 0; i < 64; ++i) {                                                 \
+        const T one = x[i] + x[64 + i];                                                          \
+        const T two = x[128 + i] + x[192 + i];                                                   \
+        sums[i] = sums[i] + (one + two);                                                         \
+      }                                                                                          \
+    }                                                                                            \
+    for (; rows > 0; --rows, x += 64) {                                                          \
+      INDEPENDENT for (i64 i = 0; i < 64; ++i) sums[i] = sums[i] + x[i];                         \
+    }                                                                                            \
+  }                                                                                              \
+  static inline void clear_##T(fold_##T* f) {                                                    \
+    for (i64 i = 0; i < f->lanes; ++i) f->sums[i] = 0;                                           \
+    f->rows = 0;                                                                                 \
+  }                                                                                              \
+  static inline void begin_##T(fold_##T* f, i64 elements) {                                      \
+    f->total = 0;                                                                                \
+    f->lanes = elements / 2 < 1 ? 1 : elements / 2 > 64 ? 64 : elements / 2;                     \
+    clear_##T(f);                                                                                \
+  }                                                                                              \
+  static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
+    if (f->rows == 0) return;                                                                    \
+    for (i64 lanes = f->lanes; lanes > 1; lanes = (lanes + 1) / 2) {                             \
+      const i64 half = (lanes + 1) / 2;                                                          \
+      INDEPENDENT for (i64 i = 0; i < lanes - half; ++i) {                                       \
+        f->sums[i] = f->sums[i] + f->sums[half + i];                                             \
+      }                                                                                          \
+    }                                                                                            \
+    f->total = f->total + (W)f->sums[0];                                                         \
+    clear_##T(f);                                                                                \
+  }                                                                                              \
+  static __attribute__((noinline)) void add_##T(fold_##T* f, const T* x, i64 n) {                \
+    while (n >= f->lanes && f->lanes > 1) {                                                      \
+      const i64 rows = smallest(n / f->lanes, 64 - f->rows);                                     \
+      if (f->lanes == 64) {                                                                      \
+        add_blocks_##T(x, rows, f->sums);                                                        \
+      } else {                                                                                   \
+        add_rows_##T(x, rows, f->lanes, f->sums);                                                \
+      }                                                                                          \
+      f->rows += rows;                                                                           \
+      if (f->rows == 64) join_##T(f);                                                            \
+      x += rows * f->lanes;                                                                      \
+      n -= rows * f->lanes;                                                                      \
+    }                                                                                            \
+    if (n == 0) return;                                                                          \
+    join_##T(f);                                                                                 \
+    T sum = f->sums[0];                                                                          \
+    for (; n >= 4; n -= 4, x += 4) sum = sum + ((x[0] + x[1]) + (x[2] + x[3]));                  \
+    for (; n > 0; --n, ++x) sum = sum + *x;                                                      \
+    f->sums[0] = sum;                                                                            \
+    f->rows = 1;                                                                                 \
+    f->lanes = 1;                                                                                \
   }
 FOLD(double, double)
 FOLD(float, double)

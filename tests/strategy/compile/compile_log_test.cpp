@@ -129,7 +129,7 @@ TEST_CASE("the environment asks for a log by the name of a level") {
   const Variable variable("everything");
   const std::string message = error_of([] { CompileLog::of_environment(); });
   CHECK(has(message, "PALIMPSEST_DUMP=everything"));
-  CHECK(has(message, "passes, plan, instructions or all"));
+  CHECK(has(message, "passes, plan, instructions, native or all"));
 }
 
 }  // namespace
