@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// What a program consists of, in addition to its tape. For code that runs it by other means.
+/// The parts of a program in addition to its tape. For code that runs it by other means.
 struct ProgramParts {
   std::span<const Var> outputs;
   /// The first outputs as they were recorded, if the program computes in another precision.

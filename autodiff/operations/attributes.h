@@ -14,15 +14,15 @@
 /// those of reductions, are not here.
 namespace palimpsest {
 
-/// Of `full`.
+/// The number of `full`.
 struct FullAttributes {
   double value;
 
   bool operator==(const FullAttributes& other) const { return same_number(value, other.value); }
 };
 
-/// Of `linspace`. The second half counts from `stop`, if there is one, so that rounding errors are
-/// symmetric.
+/// The numbers of `linspace`. The second half counts from `stop`, if there is one, so that rounding
+/// errors are symmetric.
 struct LinspaceAttributes {
   double start;
   double step;
@@ -35,8 +35,8 @@ struct LinspaceAttributes {
   }
 };
 
-/// Of `slice`: position of the smaller tensor's elements in the larger one: start + i·step on each
-/// axis.
+/// Position of the smaller tensor's elements in the larger one: start + i·step on each axis. The
+/// attributes of `slice`.
 struct Places {
   Strides starts{};
   Strides steps{};
@@ -44,7 +44,7 @@ struct Places {
   bool operator==(const Places&) const = default;
 };
 
-/// Of `pad`.
+/// Places and fill value of `pad`.
 struct PadAttributes {
   Places places;
   double value;
@@ -54,7 +54,7 @@ struct PadAttributes {
   }
 };
 
-/// Of `concat` and `split`: where each part begins along the axis. Positions that no part covers
+/// Where each part of `concat` and `split` begins along the axis. Positions that no part covers
 /// are zero.
 struct PartAttributes {
   int axis;
@@ -63,7 +63,7 @@ struct PartAttributes {
   bool operator==(const PartAttributes&) const = default;
 };
 
-/// Of `roll`. Positions [0, cut) of the axis hold the last elements of x, in order.
+/// The shift of `roll`. Positions [0, cut) of the axis hold the last elements of x, in order.
 struct RollAttributes {
   int axis;
   std::int64_t cut;
@@ -71,12 +71,12 @@ struct RollAttributes {
   bool operator==(const RollAttributes&) const = default;
 };
 
-/// Of `softmax`, `log_softmax` and their adjoints.
+/// The axis of `softmax`, `log_softmax` and their adjoints.
 struct AxisAttributes {
   int axis;
 };
 
-/// Of `cross_entropy`, `nll` and their adjoints.
+/// Options of `cross_entropy`, `nll` and their adjoints.
 struct ClassAttributes {
   int axis;
   double smoothing;
@@ -100,7 +100,7 @@ struct ClassAttributes {
   }
 };
 
-/// Of `solve` and `inverse`.
+/// Options of `solve` and `inverse`.
 struct SolveAttributes {
   bool transpose;
   Where where;
@@ -110,7 +110,7 @@ struct SolveAttributes {
   }
 };
 
-/// Of `triangular_solve`.
+/// Options of `triangular_solve`.
 struct TriangularAttributes {
   TriangularSolveOptions options;
   Where where;

@@ -23,10 +23,10 @@ std::string parameters_of(const CNode& node, bool has_workspace) {
 /// Compilers warn about parameters that a body does not mention.
 std::string unused_parameters(const CNode& node, const std::string& body, bool has_workspace) {
   std::string text;
-  if (has_workspace && body.find(")w;") == std::string::npos) text += "  (void)w;\n";
+  if (has_workspace && !mentions(body, "w")) text += "  (void)w;\n";
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const std::string name = "x" + std::to_string(i);
-    if (body.find(name) == std::string::npos) text += "  (void)" + name + ";\n";
+    if (!mentions(body, name)) text += "  (void)" + name + ";\n";
   }
   return text;
 }

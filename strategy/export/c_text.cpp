@@ -115,6 +115,16 @@ std::string c_identifier(std::string_view text) {
   return "x_" + result;
 }
 
+bool mentions(std::string_view text, std::string_view identifier) {
+  for (std::size_t at = text.find(identifier); at != std::string_view::npos;
+       at = text.find(identifier, at + 1)) {
+    const std::size_t end = at + identifier.size();
+    const bool begins = at == 0 || !is_letter_or_digit(text[at - 1]);
+    if (begins && (end == text.size() || !is_letter_or_digit(text[end]))) return true;
+  }
+  return false;
+}
+
 std::string upper_case(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -31,6 +31,8 @@ std::string c_function(std::string_view name, DType dtype);
 bool is_c_identifier(std::string_view text);
 /// A valid identifier similar to `text`: other characters become `_`.
 std::string c_identifier(std::string_view text);
+/// True if `text` contains this identifier, not only as a part of another one.
+bool mentions(std::string_view text, std::string_view identifier);
 /// The text in upper case, for macros.
 std::string upper_case(std::string_view text);
 

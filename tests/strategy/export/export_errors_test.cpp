@@ -153,6 +153,9 @@ TEST_CASE("literals are read as the same numbers", "[export]") {
   CHECK(c_identifier("layer3/weight") == "layer3_weight");
   CHECK(c_identifier("3") == "x_3");
   CHECK(c_identifier("class") == "x_class");
+  CHECK(mentions("f(x1, y)", "y"));
+  CHECK_FALSE(mentions("f(x1, y)", "x"));
+  CHECK_FALSE(mentions("f(my, y1)", "y"));
 }
 
 }  // namespace

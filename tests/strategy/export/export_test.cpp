@@ -19,6 +19,7 @@
 #include "strategy/training/optimizer.h"
 #include "tests/catch.h"
 #include "tests/strategy/export/exported_runs.h"
+#include "tests/strategy/random_program.h"
 
 namespace palimpsest::export_test {
 namespace {
@@ -316,6 +317,56 @@ TEST_CASE("arithmetic and moved elements have the engine's bits", "[export]") {
   for (std::size_t k = 0; k < program.outputs().size(); ++k) {
     INFO("result " << k << "\n" << results[0].tensors[2 + k]);
     CHECK(same_bits(results[0].tensors[2 + k], runner.value(program.outputs()[k])));
+  }
+}
+
+TEST_CASE("random programs have the engine's gradients within every budget", "[export]") {
+  if (lacks_c_compiler()) return;
+  std::vector<CRun> runs;
+  std::vector<Program> programs;
+  for (std::uint64_t seed = 1; programs.size() < 4; ++seed) {
+    REQUIRE(seed < 200);
+    const Program program = Program::gradients(
+        [&](Tape& tape) { return record_random(tape, seed, 10).loss; }, {.threads = 1});
+    const auto named = [&](const char* name) {
+      return ExportOptions{.name = name + std::to_string(programs.size())};
+    };
+    std::vector<Tensor> leaves;
+    const Tape& tape = program.tape();
+    for (NodeId node = 0; node < tape.node_count(); ++node) {
+      if (!tape.is_parameter(node)) continue;
+      const ValueId value = tape.first_output(node);
+      leaves.emplace_back(tape.buffer(value), tape.shape(value), tape.dtype(value));
+    }
+    try {
+      const Bytes least = smallest_budget(program, named("least"));
+      const ExportedC whole = export_c(program, named("whole"));
+      const std::pair<const char*, Bytes> budgets[] = {
+          {"tight", least}, {"middle", (least + whole.total_bytes()) / 2}, {"all", unlimited}};
+      for (const auto& [name, budget] : budgets) {
+        ExportOptions options = named(name);
+        options.memory_budget = budget;
+        runs.push_back({export_c(program, options), leaves});
+        CHECK(runs.back().exported.total_bytes() <= budget);
+      }
+    } catch (const DTypeError&) {  // some programs have 16-bit values
+      continue;
+    }
+    programs.push_back(program);
+  }
+  const std::vector<CResult> results = run_in_c(runs, "-O1");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    INFO(runs[i].exported.name);
+    CHECK(results[i].status == 0);
+    Runner runner(programs[i / 3]);
+    runner.run();
+    const std::span<const Var> outputs = programs[i / 3].outputs();
+    const std::size_t first = runs[i].tensors.size();
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      INFO("result " << k);
+      CHECK(is_close(results[i].tensors[first + k], runner.value(outputs[k]), 1e-11));
+      CHECK(same_bits(results[i].tensors[first + k], results[i / 3 * 3].tensors[first + k]));
+    }
   }
 }
 
