@@ -103,6 +103,19 @@ std::optional<std::uint64_t> number_in(std::string_view name) {
   return number;
 }
 
+/// The numbers of the records in a directory, the last one first.
+std::vector<std::uint64_t> numbers_of_records(const std::string& directory) {
+  std::vector<std::uint64_t> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto number = number_in(entry->path().filename().native());
+    if (number) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::greater());
+  return numbers;
+}
+
 }  // namespace
 
 /// The locked file of a directory.
@@ -178,14 +191,7 @@ std::optional<JournalRecord> Journal::read_record(const std::string& path, bool&
 }
 
 void Journal::read_records() {
-  std::vector<std::uint64_t> numbers;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const auto number = number_in(entry->path().filename().native());
-    if (number) numbers.push_back(*number);
-  }
-  std::ranges::sort(numbers, std::greater());
+  const std::vector<std::uint64_t> numbers = numbers_of_records(directory_);
   bool is_other = false;
   for (const std::uint64_t number : numbers) {
     next_ = std::max(next_, number + 1);
@@ -201,24 +207,23 @@ void Journal::read_records() {
 }
 
 void Journal::continue_from(const JournalRecord& record) {
-  for (std::uint64_t later = record.number + 1; later < next_; ++later) {
-    unlink(path_of(later).c_str());
-  }
   for (auto other = found_.rbegin(); other != found_.rend(); ++other) {
     if (other->number > record.number) continue;
     for (const JournalEntry& entry : other->entries) file_->hold(entry.extent);
     kept_.push_back(*other);
   }
+  // Later ones, and one that a killed process could not remove.
+  for (const std::uint64_t number : numbers_of_records(directory_)) {
+    if (std::ranges::find(kept_, number, &JournalRecord::number) == kept_.end()) {
+      unlink(path_of(number).c_str());
+    }
+  }
 }
 
 void Journal::start() {
-  std::error_code error;
-  std::vector<fs::path> names;
-  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (number_in(entry->path().filename().native())) names.push_back(entry->path());
+  for (const std::uint64_t number : numbers_of_records(directory_)) {
+    unlink(path_of(number).c_str());
   }
-  for (const fs::path& name : names) unlink(name.c_str());
   file_->trim();
 }
 
