@@ -10,6 +10,9 @@
 namespace palimpsest {
 namespace {
 
+/// Small slots are allocated together, because an allocation takes longer than a short step.
+constexpr Bytes slab_bytes = 64 << 10;
+
 /// Blocks of at least this size are mapped by the system in whole pages.
 constexpr Bytes page = 4096;
 
@@ -84,14 +87,28 @@ Extent KeptStates::write_state(std::uint64_t step, bool encodes) {
       std::ssize(bytes), [&](const StoredObject::Sink& sink) { sink(bytes); }, what);
 }
 
+Buffer KeptStates::take_memory(std::size_t slot, Bytes bytes) {
+  if (settings_.slot_bytes == 0) return meter_.allocate(bytes);
+  const Bytes each = memory_of(settings_.slot_bytes);
+  const auto count = static_cast<std::size_t>(std::max<Bytes>(slab_bytes / each, 1));
+  if (slot / count >= slabs_.size()) slabs_.resize(slot / count + 1);
+  Buffer& slab = slabs_[slot / count];
+  if (slab == nullptr) {
+    const std::size_t left = settings_.slots - slot / count * count;
+    slab = meter_.allocate(static_cast<Bytes>(std::min(count, left)) * each);
+  }
+  return {slab, slab.get() + static_cast<Bytes>(slot % count) * each};
+}
+
 void KeptStates::save_to_memory(KeptState& kept) {
   kept.is_encoded = settings_.codec != nullptr && settings_.encodes_memory;
   const std::span<const std::byte> bytes = kept.is_encoded ? encoded() : std::span<std::byte>();
   kept.bytes = kept.is_encoded ? std::ssize(bytes) : state_.bytes();
   const Bytes room = settings_.slot_bytes > 0 ? settings_.slot_bytes : kept.bytes;
   if (kept.memory == nullptr || kept.room != room) {
+    const auto slot = static_cast<std::size_t>(&kept - tier(Tier::memory).data());
     kept.memory = nullptr;
-    kept.memory = meter_.allocate(room);
+    kept.memory = take_memory(slot, room);
     kept.room = room;
   }
   if (kept.is_encoded) {
@@ -201,7 +218,7 @@ void KeptStates::write(KeptState& kept) {
 
 bool KeptStates::read(KeptState& kept) {
   const Bytes room = settings_.slot_bytes > 0 ? settings_.slot_bytes : kept.bytes;
-  kept.memory = meter_.allocate(room);
+  kept.memory = take_memory(static_cast<std::size_t>(&kept - tier(Tier::memory).data()), room);
   kept.room = room;
   const bool is_intact = settings_.file->read(kept.extent, [&](const StoredObject::Source& source) {
     source(memory_in(kept.memory, kept.bytes));

@@ -32,6 +32,7 @@ class KeptStates {
     bool encodes_memory = false;     ///< otherwise only states in the file are encoded
     Bytes largest_state = 0;
     Bytes slot_bytes = 0;        ///< of memory for each state; 0: by bytes
+    std::uint32_t slots = 0;     ///< of this size, at most
     ExtentFile* file = nullptr;  ///< for the disk tier and for the journal
     Where where;
   };
@@ -80,14 +81,17 @@ class KeptStates {
   /// The current state in encoded form.
   std::span<const std::byte> encoded();
   Extent write_state(std::uint64_t step, bool encodes);
+  /// Memory for a state in a slot.
+  Buffer take_memory(std::size_t slot, Bytes bytes);
   void save_to_memory(KeptState& kept);
 
   StoredObject& state_;
   Settings settings_;
   Meter meter_;
   std::vector<KeptState> tiers_[2];
-  Buffer plain_;    // with a codec: a state
-  Buffer encoded_;  // with a codec: what it becomes
+  std::vector<Buffer> slabs_;  // of several slots each
+  Buffer plain_;               // with a codec: a state
+  Buffer encoded_;             // with a codec: what it becomes
   Bytes prepared_ = 0;
   Bytes held_bytes_ = 0;
   std::uint64_t disk_writes_ = 0;

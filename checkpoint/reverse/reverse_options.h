@@ -50,7 +50,9 @@ struct ReverseOptions {
   /// differ little.
   bool sizes_change = false;
 
-  /// A directory for states that do not fit into memory. Empty: none.
+  /// A directory for states that do not fit into memory. Empty: none. With `resume` it must be the
+  /// same directory. Each state there takes less than 1 KiB of memory, which counts towards the
+  /// budget. If the length is unknown, only the first 64 KiB of these do.
   std::string spill = {};
   /// Cost of writing and reading a state, in steps. Measured if not given.
   std::optional<DiskCosts> disk_costs = {};

@@ -21,6 +21,8 @@ namespace {
 constexpr Bytes base_bytes = 8 << 10;
 /// For each state that is kept: its entry, that of the schedule, and what the allocator adds.
 constexpr Bytes entry_bytes = 256;
+/// For what is known of states on disk, if their number is not known.
+constexpr Bytes open_table_bytes = 64 << 10;
 /// A two-tier schedule is planned in this many bytes per step, of at most so many steps.
 constexpr Bytes planning_bytes = 48;
 constexpr std::uint64_t most_planned = 1 << 18;
@@ -35,6 +37,7 @@ void add_fixed_bytes(const ReverseOptions& options, ReverseChain& chain, const S
   plan.fixed_bytes = base_bytes + chain.state().workspace() +
                      static_cast<Bytes>(plan.hashes * sizeof(std::uint64_t));
   if (has_file(options)) plan.fixed_bytes += ExtentFile::memory_bytes;
+  if (!options.spill.empty() && !options.steps) plan.fixed_bytes += open_table_bytes;
   if (codec == nullptr) return;
   plan.fixed_bytes += codec->memory_bytes();
   plan.buffer_bytes = KeptStates::memory_of(plan.largest_state) +

@@ -38,6 +38,7 @@ ReverseRun::ReverseRun(const ReverseOptions& options, const Where& where, Revers
                                      .encodes_memory = plan.encodes_memory,
                                      .largest_state = plan.largest_state,
                                      .slot_bytes = plan.slot_bytes,
+                                     .slots = plan.snapshots,
                                      .file = file_,
                                      .where = where},
                 meter_);
