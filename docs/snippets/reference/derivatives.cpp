@@ -97,6 +97,28 @@ EXAMPLE(CustomOperation, CustomDefinition, CustomCall, Pullback) {
   print(cube({x}), gradient(sum(cube({x})), x));  // → [8] [12]
 }
 
+EXAMPLE(Pullback::wants, Pullback::output, Pullback::set_none, Pullback::has_adjoint,
+        Pullback::input_count, Pullback::output_count, Pullback::tape, Pullback::where) {
+  const CustomOperation scaled_exp({
+      .name = "scaled_exp",
+      .forward =
+          [](const CustomCall& call) {
+            const auto x = call.inputs[0].data<float>(), y = call.outputs[0].data<float>();
+            const auto scale = call.inputs[1].item<float>();
+            for (std::size_t i = 0; i < x.size(); ++i) y[i] = scale * std::exp(x[i]);
+          },
+      .vjp =
+          [](const Pullback& p) {
+            if (p.wants(0)) p.set(0, p.adjoint() * p.output());
+            if (p.wants(1)) p.set(1, sum(p.adjoint() * exp(p.input())));
+          },
+  });
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({0, 1})), scale = tape.parameter(Tensor::scalar(2));
+  const Gradients gradients = backward(sum(scaled_exp({x, scale})));
+  print(gradients[x], gradients[scale]);  // → [2, 5.437] 3.718
+}
+
 EXAMPLE(pull_back_through) {
   const CustomOperation doubled({
       .name = "doubled",

@@ -94,4 +94,28 @@ EXAMPLE(LayerCheckpointer, LayerGradients) {
   print(gradients.parameters.entries().size(), gradients.input.shape());  // → 4 (1, 2)
 }
 
+EXAMPLE(LayerCheckpointer::save, LayerCheckpointer::parameter, LayerCheckpointer::forecast,
+        LayerCheckpointer::use, LayerCheckpointer::release, LayerCheckpointer::checkpointing,
+        LayerCheckpointer::meter) {
+  const std::vector<std::vector<Tensor>> layers(4, {Tensor::ones({2, 2})});
+  const LayerModel model{
+      .layer = {.parameters = layers, .forward = [](const Var& x, std::span<const Var> w, int) {
+                  return tanh(matmul(x, w[0]));
+                }}};
+  LayerCheckpointer checkpointer(model, {.mode = LayerCheckpointing::Mode::every, .interval = 2});
+  print(checkpointer.forecast({{1, 2}, DType::f32}).use.peak > 0);  // → true
+  checkpointer.forward(Tensor::ones({1, 2}));
+  checkpointer.save(2);  // keep this layer's input from now on
+  print(checkpointer.is_kept(2), checkpointer.parameter(0, 0).shape());  // → true (2, 2)
+  print(checkpointer.use().peak > 0);                                    // → true
+  checkpointer.release();
+}
+
+EXAMPLE(Execution::state, Execution::check_state, Execution::load_state) {
+  Execution execution, other;
+  execution.gradients(error_of, weights, batch);
+  other.load_state(execution.state());  // random operations continue
+  print(other.state().size());          // → 2
+}
+
 }  // namespace reference

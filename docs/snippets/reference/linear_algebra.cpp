@@ -125,4 +125,9 @@ EXAMPLE(sampled_matmul) {
   // → [3, 8]
 }
 
+EXAMPLE(SparsePattern::by_row, SparsePattern::by_column) {
+  const SparsePattern pattern(2, 2, {0, 1, 2}, {1, 0});
+  print(pattern.by_row().other[0], pattern.by_column().other[0]);  // → 1 1
+}
+
 }  // namespace reference

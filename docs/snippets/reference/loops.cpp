@@ -47,4 +47,9 @@ EXAMPLE(while_loop, WhileResult) {
   print(halved.state[0], halved.steps);  // → 0.7812 7
 }
 
+EXAMPLE(encode, decode, stored_bytes, stored_dtype, name_of, Codec) {
+  print(name_of(Codec::half), stored_dtype(DType::f64, Codec::half));  // → half f32
+  print(stored_bytes(800, DType::f64, Codec::half));                   // → 400
+}
+
 }  // namespace reference

@@ -152,4 +152,10 @@ EXAMPLE(constant, zeros, ones, uniform, normal, truncated_normal, fan_in_uniform
   print(p["bias"].tensor(), p["weight"].tensor().shape(), p.elements());  // → [0.5, 0.5] (2, 2) 16
 }
 
+EXAMPLE(Parameter::defined, Parameter::is_state, Sequential::get) {
+  nn::Parameters p;
+  const nn::Sequential layers(nn::Linear(p / "a", 4, 8, {.bias = false}));
+  print(layers.get<0>().bias.defined(), layers.get<0>().weight.is_state());  // → false false
+}
+
 }  // namespace reference

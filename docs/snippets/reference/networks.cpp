@@ -255,4 +255,8 @@ EXAMPLE(dropout) {
   print(max(dropout(x, 0.5)));  // → 2
 }
 
+EXAMPLE(reduce_loss, Reduction) {
+  print(reduce_loss(Tensor::vector({1, 3}), Reduction::sum));  // → 4
+}
+
 }  // namespace reference

@@ -124,4 +124,49 @@ EXAMPLE(Planner, Proposal) {
   // → everything
 }
 
+EXAMPLE(Graph::add_node, Graph::add_target, Graph::set_cost) {
+  Graph graph;  // a program of your own, in bytes and seconds
+  const Graph::Output output[] = {{.bytes = 4096}};
+  const NodeId first = graph.add_node({}, output, {});
+  const ValueId read[] = {graph.first_output(first)};
+  const NodeId second = graph.add_node(read, output, {});
+  graph.set_cost(second, 1e-3);
+  graph.add_target(graph.first_output(second));
+  print(graph.node_count(), graph.value_count(), graph.cost(second));  // → 2 2 0.001
+  print(graph.inputs(second).size(), graph.output_count(second), graph.bytes(read[0]));
+  // → 1 1 4096
+  print(graph.producer(read[0]), graph.is_target(1), graph.is_source(first));     // → 0 true false
+  print(graph.needed_nodes().size(), graph.workspace(second), graph.storage(1));  // → 2 0 1
+}
+
+EXAMPLE(graph_of, segments_in_scope, write_dot) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({100}));
+  const Var y = [&] {
+    const auto scope = tape.scope("layer1");
+    return exp(sin(x));
+  }();
+  const ValueId target = y.id();
+  const Graph graph = graph_of(tape, {&target, 1});
+  print(graph.node_count(), segments_in_scope(tape, "layer1").size());  // → 3 1
+  std::ostringstream drawing;
+  write_dot(drawing, tape, drop_after_last_use(graph, graph.needed_nodes()));
+  print(drawing.str().substr(0, 7));  // → digraph
+}
+
+EXAMPLE(lay_out, lay_out_quickly, lay_out_apart, laid_out, Layout) {
+  const Graph graph = chain_graph();
+  const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+  const Layout layout = lay_out(graph, schedule);
+  print(layout.size >= simulate(graph, schedule).peak, laid_out(1));       // → true 64
+  print(lay_out_quickly(graph, schedule, unlimited).size >= layout.size);  // → true
+}
+
+EXAMPLE(summarize, bytes_per_second, flops_per_second) {
+  print(summarize("mine", 1_MiB, 4_MiB, 30, 10, 0.25));
+  // → mine: peak 1.00 MiB (25.0 % of keep-all), 10 of 30 steps recompute, 25.0 % extra work
+  print(bytes_per_second(1e6, Machine{}), flops_per_second({}, DType::f32, Machine{}));
+  // → 1e+10 5e+10
+}
+
 }  // namespace reference

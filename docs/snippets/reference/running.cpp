@@ -113,4 +113,13 @@ EXAMPLE(resident_size) {
   print(resident_size() > 1_MiB);  // → true
 }
 
+EXAMPLE(render, Chart) {
+  const Chart chart{.title = "squares",
+                    .x_label = "x",
+                    .y_label = "y",
+                    .curves = {{.label = "", .points = {{0, 0}, {1, 1}, {2, 4}}, .stepped = false}},
+                    .lines = {}};
+  print(render(chart).substr(0, 4));  // → <svg
+}
+
 }  // namespace reference

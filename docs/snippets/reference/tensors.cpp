@@ -164,4 +164,38 @@ EXAMPLE(to_tensor, to_tensor_transposed, borrow_tensor) {
   print(shared);  // → [5, 1]
 }
 
+EXAMPLE(Tensor::raw, Tensor::buffer, Tensor::type) {
+  const Tensor x = Tensor::vector({1, 2});
+  print(x.raw() == x.buffer().get(), to_string(x.type()));  // → true f32 (2)
+}
+
+EXAMPLE(Var::node, Var::id, Var::output, Var::type, Var::tape) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::vector({3, 1, 2}));
+  const Var largest = max(x);
+  print(largest.node(), largest.id(), to_string(largest.type()));  // → 1 1 f32 ()
+  // The position, the second output of the node.
+  print(largest.output(1));   // → 0
+  print(&x.tape() == &tape);  // → true
+}
+
+EXAMPLE(Tape::inputs, Tape::operation, Tape::name, Tape::scope_of, Tape::producer,
+        Tape::value_count, Tape::is_leaf, Tape::is_parameter, Tape::shape, Tape::dtype, Tape::bytes,
+        Tape::where, Tape::output_count, Tape::first_output, Tape::type) {
+  Tape tape;
+  const Var w = tape.parameter(Tensor::ones({2}), "w");
+  const Var y = tanh(w);
+  const NodeId node = y.node();
+  print(tape.operation(node).name, tape.inputs(node)[0], tape.output_count(node));  // → tanh 0 1
+  print(tape.name(w.node()), tape.is_leaf(w.node()), tape.is_parameter(w.node()));  // → w true true
+  print(tape.shape(y.id()), tape.dtype(y.id()), tape.bytes(y.id()), tape.producer(y.id()));
+  // → (2) f32 8 1
+  print(tape.value_count(), tape.scope_of(node).empty(), tape.where(node).line() > 0);
+  // → 2 true true
+}
+
+EXAMPLE(compute_dtype, is_narrow_integer) {
+  print(compute_dtype(DType::bf16), is_narrow_integer(DType::i16));  // → f32 true
+}
+
 }  // namespace reference

@@ -142,4 +142,49 @@ EXAMPLE(save_safetensors, load_safetensors, load_safetensors_file, SafetensorsFi
   print(map_safetensors("w.safetensors").at("w"));  // → [1, 2]
 }
 
+EXAMPLE(GradientAccumulator::accumulate, GradientAccumulator::register_parameter,
+        GradientAccumulator::gradient, GradientAccumulator::norm, GradientAccumulator::discard,
+        GradientAccumulator::step_taking) {
+  GradientAccumulator accumulator({.steps = 2, .normalization = GradientNormalization::sum});
+  accumulator.register_parameter("w", {{2}, DType::f32});
+  accumulator.accumulate("w", Tensor::vector({1, 2}));
+  accumulator.step();
+  accumulator.accumulate("w", Tensor::vector({2, 2}));
+  accumulator.step();
+  print(accumulator.gradient("w"), accumulator.norm());  // → [3, 4] 5
+}
+
+EXAMPLE(Optimizer::state, Optimizer::check_state, Optimizer::load_state) {
+  const Tensor w = Tensor::vector({1, 2});
+  const auto optimizer = adam(), other = adam();
+  Tape tape;
+  optimizer->step(gradients_at(tape, w));
+  other->check_state(optimizer->state());  // throws what `load_state` would
+  other->load_state(optimizer->state());
+  print(other->steps());  // → 1
+}
+
+EXAMPLE(WeightAverage::state, WeightAverage::check_state, WeightAverage::load_state,
+        WeightAverage::copy_to) {
+  const NamedTensors weights{{"w", Tensor::scalar(1)}};
+  WeightAverage average = WeightAverage::equal(), other = WeightAverage::equal();
+  average.update(weights);
+  other.load_state(average.state());
+  other.copy_to(weights);
+  print(other.updates(), weights.at("w"));  // → 1 1
+}
+
+EXAMPLE(PlateauSchedule::state, PlateauSchedule::check_state, PlateauSchedule::load_state,
+        LossScaler::state, LossScaler::check_state, LossScaler::load_state) {
+  LossScaler scaler({.scale = 8}), other;
+  other.load_state(scaler.state());
+  PlateauSchedule schedule, next;
+  next.load_state(schedule.state());
+  print(other.scale(), next.rate());  // → 8 0.01
+}
+
+EXAMPLE(to_string) {
+  print(to_string(LbfgsStop::gradient));  // → the gradient is small enough
+}
+
 }  // namespace reference
