@@ -22,6 +22,8 @@ HIDDEN = re.compile(
     r"|gated|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
     r"|eigen_shape|adopt|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution"
     r"|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
+# The body of a function in one line, with the initializers of a constructor.
+BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
 FORWARD = re.compile(r"(class|struct) \w+;$")
 
 
@@ -148,13 +150,14 @@ def functions_of(text):
                 yield name
 
 
-def examples_of(page):
-    """The examples of a page of the reference, by name."""
+def examples_of(page, of_first=False):
+    """The examples of a page of the reference, by each of their names, or by the first one."""
     path = EXAMPLES / (page.replace("-", "_") + ".cpp")
     if not path.exists():
         return {}
     found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return {name.strip(): dedented(code.strip("\n")) for names, code in found for name in names.split(",")}
+    named = [([name.strip() for name in names.split(",")], dedented(code.strip("\n"))) for names, code in found]
+    return {name: code for names, code in named for name in names[:1 if of_first else None]}
 
 
 def formulas():
@@ -195,10 +198,9 @@ class Header(Directive):
         for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md", pathlib.Path(__file__)):
             self.state.document.settings.env.note_dependency(str(used))
         page = pathlib.Path(self.state.document.settings.env.docname).name
-        made, examples, rows, sentences, shown = [], examples_of(page), formulas(), costs(), set()
+        made, examples, rows, sentences = [], examples_of(page, of_first=True), formulas(), costs()
         made.append(nodes.paragraph("", "", nodes.literal("", self.arguments[0], classes=["path"])))
         entries = list(named_entries(path.read_text(encoding="utf-8")))
-        functions = [name for names, _, code in entries for name in names if not opens_type(code)]
         for i, (names, prose, code) in enumerate(entries):
             if prose.strip():
                 holder = nodes.container()
@@ -206,7 +208,8 @@ class Header(Directive):
                 made += holder.children
             if not code.strip():
                 continue
-            made.append(nodes.literal_block(dedented(code), dedented(code), language="cpp"))
+            declaration = BODY.sub(r"\1;", dedented(code))
+            made.append(nodes.literal_block(declaration, declaration, language="cpp"))
             later = {name for others, _, _ in entries[i + 1:] for name in others}  # overloads
             for name in dict.fromkeys(names):
                 if name in later:
@@ -216,10 +219,8 @@ class Header(Directive):
                     made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), formula))
                 if name in sentences:
                     made.append(nodes.paragraph("", sentences[name]))
-                example = examples.get(name)
-                is_shown_later = opens_type(code) and example in [examples.get(other) for other in functions]
-                if example and example not in shown and not is_shown_later:
-                    shown.add(example)
+                if name in examples:
+                    example = examples[name]
                     made.append(nodes.literal_block(example, example, language="cpp", classes=["example"]))
         return made
 

@@ -65,24 +65,29 @@ def with_outputs(path, outputs):
 
 
 def without_example(root):
-    """Public functions on pages of the reference that no example shows."""
+    """Public functions on pages of the reference that no example shows, and complaints about examples of nothing."""
     sys.path.insert(0, str(root / "docs"))
     import header_reference
 
-    missing = set()
+    missing, nowhere = set(), []
     for page in sorted((root / "docs/reference").glob("*.md")):
         examples = header_reference.examples_of(page.stem)
         code_of = collections.defaultdict(str)
         for name, code in examples.items():
             code_of[name.split("::")[0]] += code
+        declared = set()
         for header in re.findall(r"\{header\} (\S+)", page.read_text(encoding="utf-8")):
-            for name in header_reference.functions_of((root / header).read_text(encoding="utf-8")):
+            code = (root / header).read_text(encoding="utf-8")
+            declared |= {name for names, _, _ in header_reference.named_entries(code) for name in names}
+            for name in header_reference.functions_of(code):
                 of_class, _, member = name.rpartition("::")
                 is_shown = name in examples or of_class and re.search(
                     rf"(\.|->|::){member}(<[^>]*>)?\(", code_of[of_class.split("::")[0]])
                 if not is_shown:
                     missing.add(f"{page.stem}/{name}")
-    return sorted(missing)
+        nowhere += [f"{page.stem}: no header declares {name}, the first name of an example"
+                    for name in header_reference.examples_of(page.stem, of_first=True) if name not in declared]
+    return sorted(missing), nowhere
 
 
 def main():
@@ -97,10 +102,11 @@ def main():
         if write:
             path.write_text(text, encoding="utf-8")
     listed_path = folder / "without_example.txt"
-    missing = without_example(root)
+    missing, nowhere = without_example(root)
+    problems += nowhere
     if write:
         listed_path.write_text("".join(name + "\n" for name in missing), encoding="utf-8")
-        print(f"{len(missing)} public functions have no example")
+        print(*nowhere, f"{len(missing)} public functions have no example", sep="\n")
         return 0
     listed = listed_path.read_text(encoding="utf-8").split()
     problems += [f"{name}: add an example to docs/snippets/reference/" for name in missing if name not in listed]
