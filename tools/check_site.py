@@ -5,6 +5,7 @@
 - docs/pytorch-functions.md has 200 functions, of which at least 180 have a public function, and the others a reason.
 - Every name that a public header declares must appear in a page.
 - Every name in the code of a page must occur in the sources.
+- Every block of C++ in a page must be quoted from a file that is compiled (see check_quotes.py).
 
 Exits non-zero and prints what is wrong.
 """
@@ -132,6 +133,14 @@ def check_mentioned_names(root, pages):
                     yield f"{page}: `{code}`: nothing is called {name}"
 
 
+def check_blocks(pages):
+    """Blocks of C++ must be quoted from a file."""
+    for page in pages:
+        for before in re.findall(r"^(.*)\n```cpp$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            if not re.fullmatch(r"<!-- \S+ -->", before):
+                yield f"{page}: a block of C++ after '{before}' is not quoted from a file"
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     pages = sorted((root / "docs").rglob("*.md"))
@@ -142,6 +151,7 @@ def main():
     wrong += check_public_names(root, pages)
     wrong += check_mentioned_names(root, pages)
     wrong += check_functions(root)
+    wrong += check_blocks(pages)
     print(*wrong, sep="\n")
     return len(wrong) > 0
 

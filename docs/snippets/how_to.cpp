@@ -1,7 +1,9 @@
-// The code of docs/how-to.md. Each function is one guide; all run as a test.
+// The code of docs/how-to.md, and of parts of docs/training.md and docs/models.md. Each function is
+// one guide; all run as a test.
 #include <palimpsest.h>
 #include <palimpsest/data/data.h>
 #include <palimpsest/nn/nn.h>
+#include <palimpsest/strategy/execution/choice/memory_forecast.h>
 #include <palimpsest/strategy/training/training.h>
 
 #include <algorithm>
@@ -173,6 +175,32 @@ void stop_a_run() {
   }
 }
 
+void watch_a_run() {
+  Tape tape;
+  const Var loss = some_loss(tape);
+  std::stop_source source;  // another thread, or a signal handler, calls source.request_stop()
+  backward(loss, {.stop = source.get_token(), .progress = on_progress([](const RunProgress& p) {
+                                                std::cerr << p.steps_done << " of " << p.steps
+                                                          << '\r';
+                                              })});
+}
+
+void run_a_model_in_an_execution() {
+  nn::Parameters parameters(/*seed=*/1);
+  const nn::Linear model(parameters / "head", 8, 3);
+  const Tensor inputs = Tensor::normal({32, 8}, /*seed=*/2);
+  const Tensor labels = Tensor::zeros({32}, DType::i64);
+  Execution execution({.accumulation = 2});
+  const ModelFunction loss = [&](Tape&, std::span<const Var>, std::span<const Var> batch) {
+    return cross_entropy(model(batch[0]), batch[1]);
+  };
+  execution.gradients(loss, parameters.tensors(), std::vector{inputs, labels});
+
+  const auto optimizer = adamw();
+  const Workload workload{loss, parameters.tensors(), {inputs, labels}};
+  std::cout << forecast_memory({.run = {.memory_budget = 2_GiB}}, workload, optimizer.get());
+}
+
 void half_the_batch_at_a_time() {
   const Tensor weight = Tensor::normal({8, 1}, /*seed=*/1);
   const Tensor inputs = Tensor::normal({32, 8}, /*seed=*/2);
@@ -202,5 +230,7 @@ int main(int argc, char** argv) {
   choose_threads();
   embed_in_a_service();
   stop_a_run();
+  watch_a_run();
+  run_a_model_in_an_execution();
   half_the_batch_at_a_time();
 }

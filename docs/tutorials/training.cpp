@@ -70,7 +70,7 @@ struct Run {
         test(all.slice(1600, 400), {.batch_size = 400}),
         model(parameters) {}
 
-  /// What the file needs, so that a run continues with the same bits.
+  /// The parts that the file needs, so that a run continues with the same bits.
   std::vector<TrainingPart> parts() {
     return {{"parameters", parameters.named()}, {"optimizer", *optimizer}, {"random", tape}};
   }
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
   }
   std::printf("accuracy %.3f\n", whole.accuracy());
 
-  // Another process would do this after an interruption.
+  // Another process does this after an interruption.
   Run resumed(data);
   const DataPosition position = load_training(saved, resumed.parts());
   resumed.training.set_position({.epoch = integer_at(position, "epoch"), .seed = 6});

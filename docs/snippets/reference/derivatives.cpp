@@ -141,7 +141,7 @@ EXAMPLE(pull_back_through) {
 EXAMPLE(checkpoint, CheckpointOptions) {
   Tape tape;
   const Var x = tape.parameter(Tensor::vector({1, 2}));
-  // What is computed inside is not kept; the backward part computes it again.
+  // Values inside are not kept; the backward part computes them again.
   const Var y = checkpoint([](const Var& a) { return exp(sin(a)); }, x);
   print(backward(sum(y))[x]);  // → [1.253, -1.033]
 }

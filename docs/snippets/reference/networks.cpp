@@ -251,7 +251,7 @@ EXAMPLE(dropout) {
   Tape tape;
   const Var x = tape.constant(Tensor::ones({1000}));
   print(dropout(x, 0.5, /*training=*/false)[0]);  // → 1
-  // What remains is scaled up.
+  // The other elements are scaled up.
   print(max(dropout(x, 0.5)));  // → 2
 }
 
