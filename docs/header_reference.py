@@ -126,6 +126,7 @@ def name_in(code):
 
 def named_entries(text):
     """Triples of names, prose and code. The name of a member begins with that of its class."""
+    text = re.sub(r"^namespace detail \{$.*?^\}  // namespace detail$", "", text, flags=re.MULTILINE | re.DOTALL)
     classes = []
     hides = "namespace nn" not in text
     for prose, code in entries_of(text):
