@@ -163,6 +163,8 @@ def problems_of(browser, site, further):
                 if overflow:
                     yield f"{where}: {overflow}"
                 if url in further:
+                    # The least of several times depends less on what else runs.
+                    seconds = min(seconds, *(browser.open(url) for _ in range(3)))
                     print(f"{where} opened in {seconds:.2f} s")
                     if seconds > MOST_SECONDS:
                         yield f"{where}: took {seconds:.1f} s to open"

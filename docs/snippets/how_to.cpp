@@ -178,11 +178,9 @@ void stop_a_run() {
 void watch_a_run() {
   Tape tape;
   const Var loss = some_loss(tape);
-  std::stop_source source;  // another thread, or a signal handler, calls source.request_stop()
-  backward(loss, {.stop = source.get_token(), .progress = on_progress([](const RunProgress& p) {
-                                                std::cerr << p.steps_done << " of " << p.steps
-                                                          << '\r';
-                                              })});
+  backward(loss, {.progress = on_progress([](const RunProgress& p) {
+                    std::cerr << p.steps_done << " of " << p.steps << '\r';
+                  })});
 }
 
 void run_a_model_in_an_execution() {
