@@ -175,7 +175,7 @@ double hurwitz_zeta(double x, double q) {
   for (; last < 12 + x; ++last) {
     const double term = std::pow(last, -x);
     sum += term;
-    if (term < sum * 0x1p-56) return sum;
+    if (term <= sum * 0x1p-56) return sum;
   }
   const double term = std::pow(last, -x);
   double rising = x / last;

@@ -35,17 +35,21 @@ Cost cost_of_series(const NodeView& node) {
 /// ∂P/∂x = xᵃ⁻¹·e⁻ˣ/Γ(a). ∂P/∂a is an integral that is computed for log x.
 void pull_back_gamma_function(const Pullback& p, double sign) {
   const Where where = p.where();
-  const Var a = p.input(0);
-  const Var x = p.input(1);
-  const Var dy = p.adjoint() * sign;
+  const DType dtype = p.input(0).dtype();
+  const DType wide = compute_dtype(dtype);  // logarithms of 16 bits have too few digits
+  const Var a = cast(p.input(0), wide);
+  const Var x = cast(p.input(1), wide);
+  const Var dy = cast(p.adjoint(), wide) * sign;
   if (p.wants(0)) {
     const Var inside = x > 0.0;
     const Var l = log(palimpsest::where(inside, x, 1, where), where);
     const Var density = exp(a * l - exp(l, where) - lgamma(a, where), where);
     const Var slope = density * record_gamma_slope(a, l, where);
-    p.set(0, -palimpsest::where(inside, dy * slope, 0, where));
+    p.set(0, cast(-palimpsest::where(inside, dy * slope, 0, where), dtype));
   }
-  if (p.wants(1)) p.set(1, dy * exp(xlogy(a - 1.0, x, where) - x - lgamma(a, where), where));
+  if (!p.wants(1)) return;
+  const Var density = exp(xlogy(a - 1.0, x, where) - x - lgamma(a, where), where);
+  p.set(1, cast(dy * density, dtype));
 }
 
 const Operation igamma_operation{
@@ -83,8 +87,12 @@ const Operation zeta_operation{
             throw ArgumentError(
                 "zeta", "has no derivative with respect to x; take its stop_gradient", p.where());
           }
-          const Var x = p.input(0);
-          p.set(1, -(p.adjoint() * x * zeta(x + 1.0, p.input(1), p.where())));
+          // x + 1 in 16 bits would lose the distance of x from 1.
+          const DType dtype = p.input(1).dtype();
+          const DType wide = compute_dtype(dtype);
+          const Var x = cast(p.input(0), wide);
+          const Var next = zeta(x + 1.0, cast(p.input(1), wide), p.where());
+          p.set(1, cast(-(cast(p.adjoint(), wide) * x * next), dtype));
         },
     .cost = cost_of_series,
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "autodiff/kernels/special_functions.h"
 #include "autodiff/operations/jet.h"
 #include "autodiff/operations/normal_quantile.h"
 
@@ -97,19 +98,34 @@ N normal_of_log_gamma(const N& a, double l) {
   return exp(log(a) * 0.5) * 3.0 * (third + -1.0 + 1.0 / (a * 9.0));
 }
 
-/// log(xᵃ·e^(−x)/Γ(a + 1)), without the cancellation of large terms for a ≥ 20.
-double log_last_term(double a, double x) {
-  if (a < 20) return a * std::log(x) - x - log_gamma_function(a + 1);
+/// xᵃ·e^(−x)/Γ(a + 1), for a ≥ 20 without the cancellation of large terms.
+double power_term(double a, double x) {
+  if (a < 20 && x < 700) return std::pow(x, a) * std::exp(-x) / std::tgamma(a + 1);
+  if (a < 20) return std::exp(a * std::log(x) - x - log_gamma(a + 1));
   const double distance = (x - a) / a;
+  const double power =
+      distance > -0.5 ? std::log1p(distance) - distance : std::log(x / a) - distance;
   const double inverse = 1 / a;
   const double square = inverse * inverse;
   const double rest =
       inverse *
       (1.0 / 12 -
        square * (1.0 / 360 - square * (1.0 / 1260 - square * (1.0 / 1680 - square / 1188))));
-  const double power =
-      distance > -0.5 ? std::log1p(distance) - distance : std::log(x / a) - distance;
-  return a * power - 0.5 * std::log(2 * std::numbers::pi * a) - rest;
+  return std::exp(a * power - 0.5 * std::log(2 * std::numbers::pi * a) - rest);
+}
+
+/// Q(a, x) for small x by the series of P without its first term, which nearly is 1 for small a.
+double upper_series(double a, double x) {
+  double factor = 1;
+  double sum = 0;
+  for (int n = 1; n < 200; ++n) {
+    factor *= -x / n;
+    const double term = factor / (a + n);
+    sum += term;
+    if (std::abs(term) < 1e-17 * std::abs(sum)) break;
+  }
+  const double first = -std::expm1(a * std::log(x) - log_gamma(a + 1));
+  return first - a * std::pow(x, a) / std::tgamma(a + 1) * sum;
 }
 
 /// Q(a, x) for a large shape, by the first terms of the uniform expansion (Temme, 1979).
@@ -197,8 +213,12 @@ double regularized_gamma(double a, double x, bool upper) {
     const double above = upper_of_large(a, x);
     return upper ? above : 1 - above;
   }
-  const double term = std::exp(log_last_term(a, x));
-  const bool is_lower = x < a + 1;
+  // The larger one of P and Q follows from the other one, except where both are computed well.
+  if (upper && x <= 1.1 && x > a / 1.1 && (x > 0.5 || a < -0.4 / std::log(x))) {
+    return upper_series(a, x);
+  }
+  const bool is_lower = upper ? x <= 1.1 || x < a : x <= 1 || x <= a;
+  const double term = power_term(a, x);
   // P = term·(1 + x/(a + 1) + …), and Q = term·a·C.
   const double part = is_lower ? term * lower_series(a, x) : term * a * upper_fraction(a, x);
   return is_lower == upper ? 1 - part : part;

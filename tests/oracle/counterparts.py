@@ -32,6 +32,8 @@ WITHOUT_COUNTERPART = {
 # Rows of which PyTorch has no second derivatives.
 WITHOUT_SECOND = {
     "hardtanh: hardsigmoid": "PyTorch does not differentiate the adjoint of hardsigmoid",
+    "scatter_recurrence: products of the source, with zeros": "PyTorch refuses second derivatives where several are 0",
+    "one_hot: multi_margin_loss": "PyTorch does not differentiate the adjoint of multi_margin_loss",
     "ctc_loss: mean": "PyTorch does not differentiate the adjoint of ctc_loss",
     "grid_sample": "PyTorch does not differentiate grid_sampler_2d_backward",
     "grid_sample_image_adjoint": "PyTorch does not differentiate grid_sampler_2d_backward",

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/loss.h"
@@ -121,6 +122,9 @@ const FunctionOfTwo functions_of_two[] = {
     {"pow(a, b)", [](const Var& a, const Var& b) { return pow(a, b); }},
     {"atan2", [](const Var& a, const Var& b) { return atan2(a, b); }},
     {"hypot", [](const Var& a, const Var& b) { return hypot(a, b); }},
+    {"igamma, by x", [](const Var& a, const Var& x) { return igamma(stop_gradient(a), x); }},
+    {"igammac, by x", [](const Var& a, const Var& x) { return igammac(stop_gradient(a), x); }},
+    {"zeta, by q", [](const Var& x, const Var& q) { return zeta(stop_gradient(x), q); }},
     {"logaddexp", [](const Var& a, const Var& b) { return logaddexp(a, b); }},
     {"xlogy", [](const Var& a, const Var& b) { return xlogy(a, b); }},
     {"fmod", [](const Var& a, const Var& b) { return fmod(a, b); }},

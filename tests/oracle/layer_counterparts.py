@@ -191,6 +191,10 @@ ROWS |= {
     "convolution: kernel of one element": F.conv2d,
     "convolution: volume": lambda x, w: F.conv3d(x, w, stride=(1, 2, 2), padding=(0, 1, 1)),
     "convolution: empty batch": F.conv2d,
+    "convolution: channels last, stride, bias":
+        lambda x, w, b: F.conv2d(x.movedim(-1, 1), w, b, stride=(2, 1), padding=1).movedim(1, -1),
+    "transposed_convolution: channels last, groups":
+        lambda x, w: F.conv_transpose1d(x.movedim(-1, 1), w, stride=2, groups=2).movedim(1, -1),
     "convolution: one image without a batch, bias": lambda x, w, b: F.conv2d(x, w, b, padding=1),
     "transposed_convolution: one sequence without a batch": lambda x, w: F.conv_transpose1d(x, w, stride=2),
     "transposed_convolution: sequence":
