@@ -113,6 +113,19 @@ class Browser:
         self.call("Runtime.evaluate", awaitPromise=True, expression="new Promise(done => setTimeout(done, 0))")
         return time.monotonic() - start
 
+    def processor_seconds(self):
+        """Processor time of all processes of the browser so far."""
+        ticks, ours = 0, {self.process.pid}
+        for path in sorted(pathlib.Path("/proc").glob("[0-9]*/stat"), key=lambda path: int(path.parent.name)):
+            try:
+                fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            except OSError:  # it has ended
+                continue
+            if int(path.parent.name) in ours or int(fields[1]) in ours:
+                ours.add(int(path.parent.name))
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def look(self, size, scheme):
         width, height = SIZES[size]
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
@@ -163,9 +176,12 @@ def problems_of(browser, site, further):
                 if overflow:
                     yield f"{where}: {overflow}"
                 if url in further:
-                    # The least of several times depends less on what else runs.
-                    seconds = min(seconds, *(browser.open(url) for _ in range(3)))
-                    print(f"{where} opened in {seconds:.2f} s")
+                    before = browser.processor_seconds()
+                    browser.open(url)
+                    # On a machine that is busy with other work, the processor time says more.
+                    work = browser.processor_seconds() - before
+                    print(f"{where} opened in {seconds:.2f} s, with {work:.2f} s of processor time")
+                    seconds = min(seconds, work)
                     if seconds > MOST_SECONDS:
                         yield f"{where}: took {seconds:.1f} s to open"
     browser.look("desktop", "light")
