@@ -29,6 +29,7 @@ class CompilingThread {
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stop, [&] { return !programs_.empty(); })) {
+      if (stop.stop_requested()) return;
       std::shared_ptr<NativeProgram> program = std::move(programs_.front());
       programs_.pop_front();
       lock.unlock();

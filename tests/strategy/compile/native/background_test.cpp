@@ -1,5 +1,6 @@
 // Native code that another thread makes while the interpreter serves.
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 #include "palimpsest.h"
@@ -35,7 +36,12 @@ TEST_CASE("code is swapped in between runs", "[native]") {
     REQUIRE(same_bits(runner.value(program.outputs()[0]), expected));
   }
   CHECK(runner.report().native.groups == 1);
-  CHECK(runner.report().native.code > 0);
+  const Report report = runner.report();
+  CHECK(report.native.code > 0);
+  CHECK(report.native.share > 0.9);
+  std::ostringstream text;
+  text << report;
+  CHECK_THAT(text.str(), Catch::Matchers::Contains("native code       1 groups, 0 programs"));
 }
 
 TEST_CASE("code is swapped in while a loop runs", "[native]") {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include "palimpsest.h"
@@ -165,6 +166,9 @@ TEST_CASE("without a compiler, groups are interpreted and the report says why", 
     const Setting compiler("CC", "no-such-compiler");
     const Report report = run();
     CHECK(report.native.groups == 0);
+    std::ostringstream text;
+    text << report;
+    CHECK_THAT(text.str(), Catch::Matchers::Contains("interpreted       there is no program"));
     CHECK_THAT(report.native.problem,
                Catch::Matchers::Contains("there is no program no-such-compiler, which CC names"));
   }
