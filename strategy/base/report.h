@@ -47,8 +47,8 @@ struct Report {
   std::uint32_t common_subexpressions = 0;  ///< nodes removed as common subexpressions
   std::uint32_t folded_constants = 0;       ///< nodes folded to constants before the run
   std::uint32_t groups = 0;                 ///< fused groups of operations
-  /// Machine code that served the run, including steps of its loops. A program that is compiled
-  /// while it runs has its code in a later report.
+  /// Machine code of the program and of steps of its loops, at the time of the report. It serves
+  /// the next run at the latest.
   struct Native {
     std::uint32_t groups = 0;  ///< fused groups that ran as machine code
     std::uint32_t steps = 0;   ///< programs of loop steps that ran as a single function

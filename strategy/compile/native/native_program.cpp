@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "strategy/compile/compile_log.h"
@@ -84,12 +85,14 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
     return false;
   }
   double seconds = 0;
+  std::set<const FusedKernel*> groups;  // some run more than once
   for (std::size_t step = 0; step < source_.groups.size(); ++step) {
     if (source_.groups[step].name.empty()) continue;
-    ++groups_;
+    groups.insert(instructions.steps()[step].group);
     const NodeId unit = instructions.steps()[step].unit;
     seconds += std::max(instructions.lowered().graph().cost(unit), least_seconds);
   }
+  groups_ = static_cast<std::uint32_t>(groups.size());
   share_ = seconds / seconds_;
   return true;
 }

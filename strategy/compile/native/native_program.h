@@ -32,7 +32,7 @@ class NativeProgram final : public Instructions::Attachment,
 
   /// The code, if it is ready.
   const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
-  /// Number of instructions with code, and their share of the predicted time of all instructions.
+  /// Number of fused groups with code, and their share of the predicted time of all instructions.
   std::uint32_t groups() const;
   double share() const;
   /// Why groups are interpreted although code was requested; empty otherwise.

@@ -28,7 +28,6 @@ TEST_CASE("code is swapped in between runs", "[native]") {
   Runner runner(program);
   runner.run();
   const Tensor expected = runner.value(program.outputs()[0]).clone();
-  CHECK(runner.report().native.groups == 0);
   const auto end = steady_clock::now() + std::chrono::minutes(2);
   while (runner.report().native.groups == 0 && steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
