@@ -12,7 +12,8 @@ namespace {
 /// columns.
 std::string elimination_helper(DType dtype) {
   return filled(
-      R"(/* Eliminates below the diagonal of m, also in x. Returns the sign of the row exchanges, 0 if singular. */
+      R"(/* Eliminates below the diagonal of m, also in x. Returns the sign of the row exchanges, or 0 if m
+ * is singular. */
 static int @eliminate_$name($T *m, $T *x, long n, long q) {
   int sign = 1;
   for (long k = 0; k < n; ++k) {

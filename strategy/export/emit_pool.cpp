@@ -71,7 +71,8 @@ const long end$a = ((q$a + 1) * $input + $output - 1) / $output;
     body.add(R"(
 const long first$a = q$a * $stride - $padding;
 const long last$a = first$a + $extent < $most ? first$a + $extent : $most;
-const long begin$a = first$a < 0 ? first$a + ($dilation - 1 - first$a) / $dilation * $dilation : first$a;
+const long skipped$a = first$a < 0 ? ($dilation - 1 - first$a) / $dilation : 0;
+const long begin$a = first$a + skipped$a * $dilation;
 const long end$a = last$a < $input ? last$a : $input;
 )",
              {{"a", a},
