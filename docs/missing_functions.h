@@ -25,7 +25,7 @@ inline constexpr MissingFunctions missing_of_pytorch[] = {
      "unsafe_chunk unsafe_split",
      "`concat`, `stack`, `unstack`, `split` and `chunk` along an axis"},
     {"expand expand_as view view_as reshape_as ravel t T mT atleast_1d atleast_2d atleast_3d "
-     "broadcast_tensors contiguous positive alias_copy expand_copy permute_copy squeeze_copy "
+     "broadcast_tensors contiguous clone positive alias_copy expand_copy permute_copy squeeze_copy "
      "t_copy "
      "transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy diagonal_copy narrow_copy "
      "split_with_sizes_copy",
@@ -34,15 +34,16 @@ inline constexpr MissingFunctions missing_of_pytorch[] = {
     {"as_strided as_strided_copy as_strided_scatter",
      "depend on the layout in memory, which is always row-major here"},
     {"select_scatter slice_scatter diagonal_scatter index_fill masked_fill masked_scatter put fill "
-     "zero_ take_along_dim index_reduce",
-     "`scatter`, `index_put`, `index_copy`, `gather`, `scatter_reduce` and `where`"},
+     "zero_ take_along_dim take narrow index_reduce",
+     "`scatter`, `index_put`, `index_copy`, `gather`, `index_select`, `slice`, `scatter_reduce` "
+     "and `where`"},
     {"__getitem__ _unsafe_masked_index _unsafe_masked_index_put_accumulate",
      "`x[...]`, `index_put`"},
     {"__radd__ __rdiv__ __rmatmul__ __rmod__ __rmul__ __rpow__ __rsub__ rsub sub mul div "
      "true_divide "
-     "neg float_power bfloat16 double half",
+     "neg float_power to bfloat16 float double half",
      "operators, `subtract`, `multiply`, `divide`, `negate`, `pow` and `cast`"},
-    {"mm bmm mv vdot addmm addmv addr addbmm baddbmm",
+    {"mm bmm mv vdot inner addmm addmv addr addbmm baddbmm",
      "`matmul`, which is fused with the sum; `outer`"},
     {"linalg.inv_ex linalg.cholesky_ex linalg.solve_ex linalg.lu_factor_ex",
      "failures are errors here, not codes"},
@@ -56,11 +57,13 @@ inline constexpr MissingFunctions missing_of_pytorch[] = {
      "pca_lowrank",
      "`triangular_solve`, `norm` and `pinv`; the others are short compositions of `eigh`, `svd`, "
      "`solve` and `reshape`"},
-    {"amax amin aminmax masked.amax masked.amin std var_mean std_mean masked.std nanmean nansum "
+    {"amax amin aminmax masked.amax masked.amin std var_mean var masked.var std_mean masked.std "
+     "nanmean nansum "
      "mode "
      "msort renorm dist diff cov corrcoef trapezoid trapz cumulative_trapezoid cartesian_prod "
      "combinations diagflat sum_to_size nextafter frexp",
-     "`max`, `min`, `standard_deviation`, or a line of `sum`, `where`, `slice`, `sort` and `norm`"},
+     "`max`, `min`, `variance`, `standard_deviation`, or a line of `sum`, `where`, `slice`, `sort` "
+     "and `norm`"},
     {"nn.functional.avg_pool1d nn.functional.avg_pool2d nn.functional.avg_pool3d "
      "nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.max_pool3d "
      "nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d "
@@ -98,26 +101,32 @@ inline constexpr MissingFunctions missing_of_jax[] = {
     {"angle conj conjugate real imag iscomplex iscomplexobj isreal isrealobj sort_complex",
      "need complex numbers, which come later"},
     {"absolute fabs arccos arccosh arcsin arcsinh arctan arctan2 arctanh negative positive power "
-     "true_divide mod degrees radians rint around amax amin clip std",
+     "true_divide mod degrees radians rint around amax amin clip var std",
      "`abs`, `acos` and so on, `negate`, `pow`, `divide`, `remainder`, `rad2deg`, `deg2rad`, "
      "`round`, "
-     "`max`, `min`, `clamp` and `standard_deviation`"},
-    {"concatenate hstack vstack dstack column_stack block array_split hsplit vsplit dsplit",
+     "`max`, `min`, `clamp`, `variance` and `standard_deviation`"},
+    {"concatenate append insert hstack vstack dstack column_stack block array_split hsplit vsplit "
+     "dsplit",
      "`concat`, `stack` and `split`"},
-    {"array asarray astype copy empty_like fromfunction fromiter frombuffer fromfile fromstring "
+    {"array asarray astype copy empty_like empty fromfunction fromiter frombuffer fromfile "
+     "fromstring "
      "from_dlpack frompyfunc vectorize",
      "`Tensor::from`, `cast`, files of [data](data.md), and C++"},
     {"expand_dims moveaxis rollaxis permute_dims matrix_transpose ravel atleast_1d atleast_2d "
-     "atleast_3d broadcast_arrays broadcast_shapes ndim",
-     "`unsqueeze`, `movedim`, `permute`, `transpose`, `reshape`, `broadcast_to` and `rank`"},
-    {"take_along_axis put_along_axis put place extract compress delete fill_diagonal piecewise "
+     "atleast_3d broadcast_arrays broadcast_shapes ndim shape size",
+     "`unsqueeze`, `movedim`, `permute`, `transpose`, `reshape`, `broadcast_to`, `rank` and "
+     "`shape()`"},
+    {"take_along_axis take put_along_axis put place extract compress delete fill_diagonal "
+     "piecewise "
      "apply_along_axis apply_over_axes argwhere flatnonzero ix_ indices diag_indices "
      "diag_indices_from tril_indices tril_indices_from triu_indices triu_indices_from mask_indices "
      "unravel_index tri diagflat trim_zeros",
-     "`gather`, `scatter`, `index_put`, `masked_select`, `where`, `nonzero`, `tril`, `triu` and "
+     "`gather`, `index_select`, `scatter`, `index_put`, `masked_select`, `where`, `nonzero`, "
+     "`tril`, `triu` and "
      "`diag`"},
     {"allclose array_equal array_equiv isscalar iterable can_cast isdtype issubdtype promote_types "
-     "result_type array_repr array_str get_printoptions set_printoptions printoptions savez "
+     "result_type array_repr array_str get_printoptions set_printoptions printoptions savez load "
+     "save "
      "einsum_path",
      "`isclose`, `same_bits`, `promote`, printing with `<<`, and files of [data](data.md)"},
     {"argpartition partition percentile nanpercentile digitize cumulative_prod cumulative_sum "
@@ -126,7 +135,7 @@ inline constexpr MissingFunctions missing_of_jax[] = {
     {"nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
      "`where(isnan(x), …)`, then the function; `nanmedian` and `nanquantile` exist"},
     {"average count_nonzero ptp diff ediff1d cov corrcoef trapezoid unwrap cbrt float_power "
-     "divmod modf frexp nextafter spacing geomspace vdot matvec vecmat vander interp",
+     "divmod modf frexp nextafter spacing geomspace vdot inner matvec vecmat vander interp",
      "a line of other functions, such as `sum`, `slice`, `pow`, `matmul` and `searchsorted`"},
     {"bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
      "bitwise_right_shift bitwise_xor invert left_shift right_shift packbits unpackbits gcd lcm",
