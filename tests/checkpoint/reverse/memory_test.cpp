@@ -38,10 +38,10 @@ TEST_CASE("reverse: the allocator gives out no more than the budget") {
   for (int way = 0; way < resumed_ways; ++way) {
     for (const Bytes more : {Bytes{0}, 20 * bytes, 300 * bytes}) {
       const TemporaryDirectory directory(quick_folder());
-      ReverseOptions options = resumed_options(way, 200, size, directory.path());
+      ReverseOptions options = resumed_options(way, 50, size, directory.path());
       options.record_every = std::chrono::hours(1);
       options.memory_budget = smallest_budget(size, options) + more;
-      Row row{.steps = 200};
+      Row row{.steps = 50};
       Watched watched;
       Numbers u = row.start(size);
       ReverseFunctions<Numbers> functions = row.functions(options.steps.has_value());
