@@ -25,6 +25,7 @@ struct JournalEntry {
   std::uint32_t number = 0;
   std::uint64_t step = 0;
   std::uint64_t is_encoded = 0;
+  Bytes charged = 0;  ///< of memory, of a kept state; only by bytes
   Extent extent = {};
 };
 
@@ -53,7 +54,8 @@ struct JournalRecord {
 
 /// The journal of a run in a directory that belongs to it alone. A record is a file of its own,
 /// which appears under its name when all of it is on the disk. The two last records are kept, with
-/// everything that they refer to. So the one before can be used when the last one is damaged.
+/// everything that they refer to. So the one before can be used when the last one is damaged, or
+/// when another process of a group does not have the last one yet.
 ///
 /// - `palimpsest-journal.lock` is locked while a process uses the directory.
 /// - `palimpsest-journal.data` has the bytes of states and other objects.
@@ -76,6 +78,9 @@ class Journal {
   void continue_from(const JournalRecord& record);
   /// Forgets all records.
   void start();
+  /// The number of the next record. Processes that run together give a record the same number.
+  std::uint64_t next() const { return next_; }
+  void set_next(std::uint64_t number) { next_ = number; }
   /// Adds a record. Its extents must be in the file. Then the record before the last one is
   /// forgotten.
   void add(const JournalPosition& position, std::vector<JournalEntry> entries);

@@ -177,7 +177,7 @@ void KeptStates::replace(KeptState& kept, Tier where) {
   settings_.file->release(std::exchange(kept.extent, {}));
   if (where == Tier::memory) {
     save_to_memory(kept);
-    if (settings_.slot_bytes == 0) held_bytes_ += memory_of(kept.bytes);
+    held_bytes_ += kept.charged;
   } else {
     kept.extent = write_state(kept.step, kept.is_encoded);
   }
@@ -189,7 +189,7 @@ Bytes KeptStates::prepare(std::uint64_t step) {
   return memory_of(prepared_);
 }
 
-void KeptStates::push(std::uint64_t step) {
+void KeptStates::push(std::uint64_t step, Bytes charged) {
   KeptState& kept = tier(Tier::memory).emplace_back();
   kept.step = step;
   kept.bytes = kept.room = prepared_;
@@ -200,12 +200,13 @@ void KeptStates::push(std::uint64_t step) {
   } else {
     save_into(state_, memory_in(kept.memory, prepared_));
   }
-  held_bytes_ += memory_of(prepared_);
+  kept.charged = charged;
+  held_bytes_ += charged;
 }
 
 void KeptStates::drop(KeptState& kept) {
   if (settings_.file != nullptr) settings_.file->release(kept.extent);
-  if (kept.memory != nullptr && settings_.slot_bytes == 0) held_bytes_ -= memory_of(kept.bytes);
+  if (kept.memory != nullptr) held_bytes_ -= kept.charged;
   kept = {};
 }
 
@@ -227,7 +228,7 @@ bool KeptStates::read(KeptState& kept) {
     kept.memory = nullptr;
     return false;
   }
-  if (settings_.slot_bytes == 0) held_bytes_ += memory_of(kept.bytes);
+  held_bytes_ += kept.charged;
   return true;
 }
 

@@ -21,6 +21,7 @@ struct KeptState {
   Bytes room = 0;      ///< of the memory
   Extent extent = {};  ///< in the file, if it was written
   bool is_encoded = false;
+  Bytes charged = 0;  ///< what `held_bytes` counts for it, by bytes
 };
 
 /// The states that are kept while a chain runs, by tiers and slots. In memory there are as many
@@ -59,8 +60,9 @@ class KeptStates {
 
   /// Prepares the current state to be kept. Returns the bytes that it will take in memory.
   Bytes prepare(std::uint64_t step);
-  /// Keeps the prepared state in a slot of its own, after all others.
-  void push(std::uint64_t step);
+  /// Keeps the prepared state in a slot of its own, after all others. `charged` is what
+  /// `held_bytes` counts for it, at least what `prepare` returned.
+  void push(std::uint64_t step, Bytes charged);
   void drop(KeptState& kept);
   /// Bytes of all states in memory, by bytes.
   Bytes held_bytes() const { return held_bytes_; }

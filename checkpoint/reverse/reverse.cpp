@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
 
+#include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/reverse_run.h"
 #include "checkpoint/stores/disk_seconds.h"
 #include "checkpoint/stores/hash_stream.h"
@@ -79,8 +81,8 @@ std::string hash_text(const StoredObject& object) {
   return std::to_string(high) + "/" + std::to_string(low);
 }
 
-/// What a journal and its run must have in common.
-std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain& chain) {
+/// What a journal and its run must have in common, and so must all processes of a group.
+std::vector<std::string> common_lines(const ReverseOptions& options, ReverseChain& chain) {
   const auto number = [](const char* name, auto value) {
     return std::string(name) + " " + std::to_string(value);
   };
@@ -95,12 +97,23 @@ std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain
       number("codec", static_cast<int>(options.codec)),
       number("tolerance", options.tolerance),
       number("sampled segments", options.sampled_segments),
-      number("check", options.check ? 1 : 0),
-      "state 0 with the hash " + hash_text(chain.state())};
-  for (const std::size_t size : options.codec_shape) lines.push_back(number("codec_shape", size));
+      number("check", options.check ? 1 : 0)};
+  // First, because the parts of other processes have other sizes.
   if (options.group != nullptr) {
-    lines.push_back(number("rank", options.group->rank()));
-    lines.push_back(number("processes", options.group->size()));
+    lines.insert(lines.begin(), number("processes", options.group->size()));
+  }
+  return lines;
+}
+
+/// What a journal and its run must have in common.
+std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain& chain) {
+  std::vector<std::string> lines = common_lines(options, chain);
+  if (options.group != nullptr) {
+    lines.push_back("rank " + std::to_string(options.group->rank()));
+  }
+  lines.push_back("state 0 with the hash " + hash_text(chain.state()));
+  for (const std::size_t size : options.codec_shape) {
+    lines.push_back("codec_shape " + std::to_string(size));
   }
   for (const NamedObject& object : chain.accumulated()) {
     lines.push_back("accumulated object " + object.name + " of " +
@@ -124,9 +137,10 @@ double measure_step(const ReverseOptions& options, ReverseChain& chain) {
   const Clock::time_point start = Clock::now();
   std::uint64_t steps = 0;
   const auto is_last = [&] { return options.steps ? steps == *options.steps : chain.done(steps); };
-  while (steps < probe_steps && Clock::now() - start < probe_time && !is_last()) {
-    chain.advance(steps++);
-  }
+  const auto has_time = [&] {
+    return holds_for_all(options.group.get(), Clock::now() - start < probe_time);
+  };
+  while (steps < probe_steps && has_time() && !is_last()) chain.advance(steps++);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   state.load(std::ssize(copy), [from = copy.data()](std::span<std::byte> piece) mutable {
     std::memcpy(piece.data(), from, piece.size());
@@ -140,7 +154,7 @@ struct MeasuredCosts {
   double step_seconds = 0;
 };
 
-/// The costs of the disk, measured unless they are given.
+/// The costs of the disk, measured unless they are given. Those of the slowest process of a group.
 MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
   if (options.spill.empty() || options.disk_costs) return {options.disk_costs};
   MeasuredCosts measured;
@@ -153,9 +167,10 @@ MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
   const DiskSeconds disk =
       measure_disk(options.spill, bytes, std::min(most / bytes, states) * bytes);
   const double step = std::max(measured.step_seconds, 1e-9);
-  double costs[] = {-disk.write / step, -disk.read / step};
-  if (options.group != nullptr) options.group->least(costs);
-  measured.costs = DiskCosts{-costs[0], -costs[1]};
+  double agreed[] = {measured.step_seconds, disk.write / step, disk.read / step};
+  take_largest(options.group.get(), agreed);
+  measured.step_seconds = agreed[0];
+  measured.costs = DiskCosts{agreed[1], agreed[2]};
   return measured;
 }
 
@@ -187,6 +202,11 @@ bool is_usable(const JournalRecord& record, ExtentFile& file, bool is_exact) {
   });
 }
 
+/// Processes of a group that are at the same point of a run have the same digest.
+std::uint64_t digest_of(const JournalPosition& position) {
+  return hash_bytes(std::as_bytes(std::span(&position, 1)));
+}
+
 /// The record to continue from; null if there is none. All processes of a group take the same.
 const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* group) {
   const JournalRecord* record = nullptr;
@@ -199,15 +219,69 @@ const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* gr
                     "to start the run afresh");
   }
   if (group == nullptr) return record;
+  std::int64_t next[] = {static_cast<std::int64_t>(journal.next())};
+  take_largest(group, next);
+  journal.set_next(static_cast<std::uint64_t>(next[0]));
   std::int64_t number[] = {record == nullptr ? 0 : static_cast<std::int64_t>(record->number)};
   group->least(number);
   if (number[0] == 0) return nullptr;
-  for (const JournalRecord& found : journal.found()) {
-    if (found.number == static_cast<std::uint64_t>(number[0])) return &found;
+  const auto common = std::ranges::find(journal.found(), static_cast<std::uint64_t>(number[0]),
+                                        &JournalRecord::number);
+  const bool is_found = common != journal.found().end();
+  const auto digest =
+      static_cast<std::int64_t>(is_found ? digest_of(common->position) >> 1 : std::uint64_t{0});
+  std::int64_t digests[] = {digest, -digest, is_found ? 1 : 0};
+  group->least(digests);
+  if (digests[0] == -digests[1] && digests[2] == 1) return &*common;
+  throw FileError("[reverse] " + journal.file().path() +
+                  ": the journals of the processes have no record in common; remove the "
+                  "directories of all of them to start the run afresh");
+}
+
+/// The options of one process of a group: the least budget and the largest sizes of all, and a
+/// directory of its own for the journal.
+ReverseOptions options_in_group(ReverseOptions options, ReverseChain& chain) {
+  ReverseGroup* const group = options.group.get();
+  if (group == nullptr) return options;
+  std::int64_t budget[] = {options.memory_budget};
+  group->least(budget);
+  options.memory_budget = budget[0];
+  std::int64_t sizes[] = {chain.state().bytes(), options.largest_state,
+                          options.tape_bytes_per_step};
+  take_largest(group, sizes);
+  options.largest_state = std::max(sizes[0], sizes[1]);
+  options.tape_bytes_per_step = sizes[2];
+  std::vector<std::string> lines = common_lines(options, chain);
+  lines.push_back(options.resume.empty() ? "no journal" : "a journal");
+  if (options.disk_costs) {
+    lines.push_back("disk_costs " + std::to_string(options.disk_costs->write) + " and " +
+                    std::to_string(options.disk_costs->read));
   }
-  throw FileError(
-      "[reverse] the journals of the processes do not belong together; remove the "
-      "directories to start the run afresh");
+  group->require_same(lines);
+  if (options.resume.empty()) return options;
+  options.resume += "/rank-" + std::to_string(group->rank());
+  if (!options.spill.empty()) {
+    options.spill = options.resume;
+    std::error_code error;
+    fs::create_directories(options.spill, error);
+  }
+  return options;
+}
+
+/// Calls `work`, which all processes of the group call. It succeeds in all of them or throws in all
+/// of them.
+template <class F>
+auto with_group(ReverseGroup* group, F work) {
+  if (group == nullptr) return work();
+  std::optional<decltype(work())> result;
+  std::exception_ptr failure;
+  try {
+    result = work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  group->end(failure);
+  return std::move(*result);
 }
 
 }  // namespace
@@ -219,9 +293,12 @@ void detail::throw_size_of_object(Bytes object, Bytes stored) {
 }
 
 struct ReverseRunner::Parts {
-  ReverseOptions options;
+  ReverseOptions own_options;  // of this process
   Where where;
   ReverseReport report;
+
+  bool run(ReverseChain& chain);
+  ReverseForecast forecast(ReverseChain& chain) const;
 };
 
 ReverseRunner::ReverseRunner(ReverseOptions options, Where where) {
@@ -236,17 +313,17 @@ ReverseRunner& ReverseRunner::operator=(ReverseRunner&&) noexcept = default;
 const ReverseReport& ReverseRunner::report() const { return parts_->report; }
 
 bool ReverseRunner::run(ReverseChain& chain) {
-  ReverseOptions options = parts_->options;
-  const Where& where = parts_->where;
-  ReverseReport& report = parts_->report;
+  return with_group(parts_->own_options.group.get(), [&] { return parts_->run(chain); });
+}
+
+ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
+  return with_group(parts_->own_options.group.get(), [&] { return parts_->forecast(chain); });
+}
+
+bool ReverseRunner::Parts::run(ReverseChain& chain) {
   report = {};
-  check_chain(options, chain, where);
-  if (options.group != nullptr) {
-    std::int64_t agreed[] = {options.memory_budget, -chain.state().bytes(), -options.largest_state};
-    options.group->least(agreed);
-    options.memory_budget = agreed[0];
-    options.largest_state = -std::min(agreed[1], agreed[2]);
-  }
+  check_chain(own_options, chain, where);
+  const ReverseOptions options = options_in_group(own_options, chain);
   const StoredObject& state = chain.state();
   const auto codec = make_snapshot_codec(options, state.dtype(), state.header_bytes(), where);
   std::optional<Journal> journal;
@@ -288,15 +365,13 @@ bool ReverseRunner::run(ReverseChain& chain) {
   return finished;
 }
 
-ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
-  const ReverseOptions& options = parts_->options;
-  check_chain(options, chain, parts_->where);
+ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) const {
+  check_chain(own_options, chain, where);
+  const ReverseOptions options = options_in_group(own_options, chain);
   const StoredObject& state = chain.state();
-  const auto codec =
-      make_snapshot_codec(options, state.dtype(), state.header_bytes(), parts_->where);
+  const auto codec = make_snapshot_codec(options, state.dtype(), state.header_bytes(), where);
   const MeasuredCosts measured = costs_of(options, chain);
-  const ReversePlan plan =
-      plan_reversal(options, chain, codec.get(), measured.costs, parts_->where);
+  const ReversePlan plan = plan_reversal(options, chain, codec.get(), measured.costs, where);
   ReverseForecast forecast{.steps = plan.steps.value_or(0),
                            .segment_steps = plan.segment,
                            .states_in_memory = plan.snapshots,

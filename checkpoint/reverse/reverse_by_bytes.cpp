@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/reverse_run.h"
 
 // States of different sizes. In the sweep, the states to be kept are chosen as `OnlineSnapshots`
@@ -87,11 +88,13 @@ void ReverseRun::sweep_by_bytes() {
 
 void ReverseRun::keep_by_bytes(bool for_good) {
   const std::uint64_t step = position_.current;
-  const Bytes bytes = kept_->prepare(step);
+  Bytes agreed[] = {kept_->prepare(step)};
+  take_largest(options_.group.get(), agreed);
+  const Bytes bytes = agreed[0];
   position_.largest_kept = std::max(position_.largest_kept, static_cast<std::uint64_t>(bytes));
   const bool fits = for_good ? room_left() >= bytes + plan_.entry_bytes : make_room(bytes);
   if (!fits) return;
-  kept_->push(step);
+  kept_->push(step, bytes);
   const auto count = static_cast<std::uint64_t>(std::ssize(kept_->tier(KeptStates::Tier::memory)));
   report_.states_in_memory = std::max(report_.states_in_memory, count);
 }

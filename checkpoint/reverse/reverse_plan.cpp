@@ -8,6 +8,7 @@
 #include "autodiff/error.h"
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/plan.h"
+#include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/chain_schedule.h"
 #include "checkpoint/reverse/error_samples.h"
 #include "checkpoint/reverse/extent_file.h"
@@ -136,6 +137,12 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
   plan.slot_bytes = plan.encodes_memory && codec->is_fixed() ? codec->most(plan.largest_state)
                                                              : plan.largest_state;
   plan.entry_bytes = entry_bytes + (options.resume.empty() ? 0 : 4 * ExtentFile::extent_bytes);
+  // All processes of a group have the same plan.
+  Bytes agreed[] = {plan.fixed_bytes, plan.buffer_bytes, plan.slot_bytes};
+  take_largest(options.group.get(), agreed);
+  plan.fixed_bytes = agreed[0];
+  plan.buffer_bytes = agreed[1];
+  plan.slot_bytes = agreed[2];
   const Bytes slot = KeptStates::memory_of(plan.slot_bytes) + plan.entry_bytes;
   const Bytes tape = chain.has_segments() ? options.tape_bytes_per_step : 0;
   const Bytes fixed = plan.fixed_bytes + plan.buffer_bytes;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autodiff/error.h"
+#include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/journal_bytes.h"
 #include "checkpoint/reverse/reverse_run.h"
 
@@ -26,6 +27,7 @@ void ReverseRun::add_record() {
                          .number = static_cast<std::uint32_t>(slot),
                          .step = kept[slot].step,
                          .is_encoded = kept[slot].is_encoded ? 1u : 0u,
+                         .charged = kept[slot].charged,
                          .extent = kept[slot].extent});
     }
   }
@@ -106,6 +108,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
         place.bytes = entry.extent.bytes;
         place.extent = entry.extent;
         place.is_encoded = entry.is_encoded != 0;
+        place.charged = entry.charged;
         file_->hold(entry.extent);
       }
     }
@@ -123,17 +126,21 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
       ++report_.states_repaired;
     }
   }
+  bool is_whole = true;
   for (KeptState& kept : in_memory) {
-    if (kept.bytes > 0 && kept.memory == nullptr && !kept_->read(kept) && !kept_->is_exact()) {
-      return false;
-    }
+    if (kept.bytes == 0 || kept.memory != nullptr || kept_->read(kept)) continue;
+    if (!kept_->is_exact()) return false;
+    is_whole = false;
   }
+  is_memory_whole_ = holds_for_all(options_.group.get(), is_whole);
   if (schedule_ != nullptr) replay_schedule();
-  if (state != nullptr && !load_object(*state, chain_.state())) {
+  if (state == nullptr) return true;
+  const bool is_intact = load_object(*state, chain_.state());
+  if (!holds_for_all(options_.group.get(), is_intact)) {
     KeptState copy;
     copy.step = state->step;
     copy.extent = state->extent;
-    make_again(copy);
+    make_again(copy, !is_intact);
   }
   return true;
 }

@@ -1,10 +1,13 @@
 #include "checkpoint/reverse/reverse_run.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "autodiff/error.h"
+#include "checkpoint/reverse/agreement.h"
 
 namespace palimpsest {
 namespace {
@@ -99,10 +102,7 @@ bool ReverseRun::run() {
   if (journal_ != nullptr) {
     add_record();
     // Other processes may have to continue from the record before.
-    if (options_.group != nullptr) {
-      std::int64_t nothing[] = {0};
-      options_.group->least(nothing);
-    }
+    holds_for_all(options_.group.get(), true);
     journal_->finish();
   }
   if (options_.progress) report_progress();
@@ -211,46 +211,50 @@ void ReverseRun::reverse_unit(std::uint64_t first) {
 }
 
 void ReverseRun::restore(KeptState& kept, KeptStates::Tier tier) {
-  if (!kept_->load(kept)) repair(kept, tier);
+  bool is_intact = kept_->load(kept);
+  const bool may_differ = tier == KeptStates::Tier::disk || !is_memory_whole_;
+  if (!(may_differ ? holds_for_all(options_.group.get(), is_intact) : is_intact)) {
+    make_again(kept, !is_intact);
+    if (!is_intact) kept_->replace(kept, tier);
+  }
   position_.current = kept.step;
 }
 
-void ReverseRun::make_again(const KeptState& damaged) {
+void ReverseRun::make_again(const KeptState& damaged, bool is_damaged_here) {
   const std::string what = "[reverse] " + file_->path() + ": the state before step " +
                            std::to_string(damaged.step) + " is damaged";
-  const KeptState* from = nullptr;
+  std::vector<const KeptState*> before;
   for (const auto other : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     for (const KeptState& kept : kept_->tier(other)) {
-      const bool is_better = kept.bytes > 0 && &kept != &damaged && kept.step <= damaged.step &&
-                             (from == nullptr || kept.step > from->step);
-      if (is_better && (kept.memory != nullptr || file_->is_intact(kept.extent))) from = &kept;
+      if (kept.bytes > 0 && &kept != &damaged && kept.step <= damaged.step) before.push_back(&kept);
     }
   }
-  if (from == nullptr || !kept_->is_exact()) {
+  std::ranges::stable_sort(before, std::greater(), &KeptState::step);
+  const auto from = std::ranges::find_if(before, [&](const KeptState* kept) {
+    const bool is_intact = kept->memory != nullptr || file_->is_intact(kept->extent);
+    return holds_for_all(options_.group.get(), is_intact);
+  });
+  if (from == before.end() || !kept_->is_exact()) {
     throw FileError(what +
                     ", and cannot be made again; check the disk, and run again without "
                     "the journal");
   }
-  kept_->load(*from);
-  for (std::uint64_t step = from->step; step < damaged.step; ++step) {
+  kept_->load(**from);
+  for (std::uint64_t step = (*from)->step; step < damaged.step; ++step) {
     chain_.advance(step);
     ++report_.steps_advanced;
     ++report_.steps_advanced_again;
   }
+  if (!is_damaged_here) return;
   if (!kept_->matches(damaged)) {
     throw ArgumentError("reverse",
-                        "the steps " + std::to_string(from->step) + " to " +
+                        "the steps " + std::to_string((*from)->step) + " to " +
                             std::to_string(damaged.step) +
                             " made another state than when they ran first; make steps depend on "
                             "nothing but the state and the number of the step",
                         where_);
   }
   ++report_.states_repaired;
-}
-
-void ReverseRun::repair(KeptState& damaged, KeptStates::Tier tier) {
-  make_again(damaged);
-  kept_->replace(damaged, tier);
 }
 
 void ReverseRun::look_at_clock() {

@@ -52,9 +52,9 @@ class ReverseRun {
   void advance_to(std::uint64_t state);
   void reverse_unit(std::uint64_t first);
   void restore(KeptState& kept, KeptStates::Tier tier);
-  /// Makes a damaged state again, from a kept state before it.
-  void make_again(const KeptState& damaged);
-  void repair(KeptState& kept, KeptStates::Tier tier);
+  /// Makes a state that is damaged, in this process or another one of the group, from a kept state
+  /// before it.
+  void make_again(const KeptState& kept, bool is_damaged_here);
   void replay_schedule();
   void seed();
   bool is_last();
@@ -91,6 +91,7 @@ class ReverseRun {
   std::optional<ErrorSamples> samples_;
   JournalPosition position_;
   bool has_adjoint_ = false;
+  bool is_memory_whole_ = true;  // no process of the group lacks one of the states in memory
   RunClock clock_;
   std::uint64_t until_clock_ = 1;
   std::uint64_t pauses_ = 1;    // between two looks at the clock

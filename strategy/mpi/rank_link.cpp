@@ -9,22 +9,15 @@ namespace palimpsest {
 namespace {
 
 std::string_view name_of(RankCall call) {
-  static constexpr std::array<std::string_view, 7> names{
-      "the end",           "together()",  "broadcast()", "verify()", "gradients() of a step",
-      "the end of a step", "a comparison"};
+  static constexpr std::array<std::string_view, 8> names{"the end",
+                                                         "together()",
+                                                         "broadcast()",
+                                                         "verify()",
+                                                         "gradients() of a step",
+                                                         "the end of a step",
+                                                         "a comparison",
+                                                         "a run of ReverseDriver"};
   return names[static_cast<std::size_t>(call)];
-}
-
-/// Valid as long as the exception; allocates nothing.
-const char* message_of(const std::exception_ptr& failure) {
-  if (failure == nullptr) return "";
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    return *error.what() != '\0' ? error.what() : "an exception without a message";
-  } catch (...) {
-    return "an exception of unknown type";
-  }
 }
 
 std::string named(int rank) { return "rank " + std::to_string(rank); }
@@ -43,6 +36,17 @@ constexpr std::size_t most_at_once = std::size_t{1} << 30;  // MPI counts in int
 bool say_same(const std::vector<RankWords>& all, std::size_t word) {
   return std::all_of(all.begin(), all.end(),
                      [&](const RankWords& words) { return words[word] == all[0][word]; });
+}
+
+const char* message_of(const std::exception_ptr& failure) {
+  if (failure == nullptr) return "";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return *error.what() != '\0' ? error.what() : "an exception without a message";
+  } catch (...) {
+    return "an exception of unknown type";
+  }
 }
 
 void check_mpi(int code, const char* call) {

@@ -25,7 +25,8 @@ enum class RankCall : std::uint64_t {
   verify,
   step,
   end_of_step,
-  differ
+  differ,
+  reverse
 };
 
 /// Numbers that ranks exchange when they meet.
@@ -33,6 +34,9 @@ using RankWords = std::array<std::uint64_t, 9>;
 
 /// True when this word is the same on all ranks.
 bool say_same(const std::vector<RankWords>& all, std::size_t word);
+
+/// Valid as long as the exception; allocates nothing.
+const char* message_of(const std::exception_ptr& failure);
 
 /// Throws `EnvironmentError` for an MPI call that failed.
 void check_mpi(int code, const char* call);
