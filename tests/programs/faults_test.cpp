@@ -32,6 +32,7 @@ class Subject {
   Results run() {
     if (!program_) {
       tape_.clear();
+      tape_.set_generation(0);  // random operations draw the same numbers in every recording
       program_ = compose(tape_, text_);
     }
     const Gradients gradients = backward(program_->loss, way_.options);
