@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/catch.h"
@@ -55,6 +59,23 @@ class Member final : public ReverseGroup {
   int size() const override { return 2; }
   void least(std::span<std::int64_t> numbers) override { agree(numbers); }
   void least(std::span<double> numbers) override { agree(numbers); }
+  void require_same(std::span<const std::string> lines) override {
+    double hash = 0;
+    for (const std::string& line : lines) {
+      hash = 31 * std::fmod(hash, 1e9) + static_cast<double>(std::hash<std::string>()(line) % 9973);
+    }
+    std::vector<double> least{hash, -hash};
+    pair_.agree(least);
+    if (least[0] != -least[1]) throw std::runtime_error("the other one gave other lines");
+  }
+  void end(const std::exception_ptr& failure) override {
+    if (failure != nullptr) {
+      pair_.give_up();
+      std::rethrow_exception(failure);
+    }
+    std::vector<double> none{0};
+    pair_.agree(none);
+  }
 
  private:
   template <class Number>
