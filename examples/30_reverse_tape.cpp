@@ -25,8 +25,9 @@ namespace {
 
 constexpr std::int64_t cells = 64;
 constexpr Bytes budget = 1_MiB;
-/// The ring is too little work for a second thread.
-const RunOptions one_thread = {.threads = 1};
+/// For a tape that runs only once, and has too little work for a second thread. Fusing and
+/// simplifying it would take longer than they save.
+const RunOptions run_once = {.threads = 1, .fuse = false, .simplify = false};
 
 /// One step, of tensors as well as of values of a tape. Both have the same bits.
 template <class T>
@@ -85,7 +86,7 @@ class Segments {
     const Var r = tape.parameter(r_);
     Var end = u;
     for (std::uint64_t n = 0; n < steps; ++n) end = step(end, d, r);
-    const Gradients gradients = backward(sum(end * tape.constant(adjoint.u)), one_thread);
+    const Gradients gradients = backward(sum(end * tape.constant(adjoint.u)), run_once);
     adjoint.u = gradients[u];
     result_.diffusion += gradients[d].item();
     result_.reaction += gradients[r].item();

@@ -141,7 +141,7 @@ class VanDerPol {
     f[1] = mu * (1 - y[0] * y[0]) * y[1] - y[0];
     PetscCall(VecRestoreArrayWrite(slope, &f));
     PetscCall(VecRestoreArrayRead(state, &y));
-    return 0;
+    return static_cast<PetscErrorCode>(0);
   }
   static PetscErrorCode right_hand_jacobian(TS, PetscReal, Vec state, Mat jacobian, Mat, void*) {
     const PetscScalar* y = nullptr;
@@ -156,7 +156,7 @@ class VanDerPol {
     PetscCall(VecRestoreArrayRead(state, &y));
     PetscCall(MatAssemblyBegin(jacobian, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(jacobian, MAT_FINAL_ASSEMBLY));
-    return 0;
+    return static_cast<PetscErrorCode>(0);
   }
 
   SequentialVector state_{};
