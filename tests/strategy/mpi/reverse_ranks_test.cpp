@@ -2,8 +2,11 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -127,6 +130,27 @@ TEST_CASE("reverse, ranks: the bits of one process, and the same steps on all ra
     CHECK(least[0] == -least[1]);
     CHECK(result.report.peak_bytes <= result.report.budget);
   }
+}
+
+TEST_CASE("reverse, ranks: a lossy codec, and the estimated error of each part") {
+  ReverseOptions options = options_of(0, "");
+  options.memory_budget += 300_KiB;
+  options.codec = ReverseCodec::half;
+  options.sampled_segments = 3;
+  const Result result = run(options);
+  const std::string exact = expected();
+  REQUIRE(result.bits.size() == exact.size());
+  double difference = 0;
+  for (std::size_t at = 0; at < exact.size(); at += sizeof(double)) {
+    double a = 0;
+    double b = 0;
+    std::memcpy(&a, result.bits.data() + at, sizeof a);
+    std::memcpy(&b, exact.data() + at, sizeof b);
+    difference = std::max(difference, std::abs(a - b));
+  }
+  CHECK(difference > 0);
+  CHECK(difference < 1e-5);
+  CHECK(result.report.errors.size() == 3);
 }
 
 TEST_CASE("reverse, ranks: the least budget counts, also one that is too small") {
