@@ -257,4 +257,14 @@ EXAMPLE(share) {
   print(share(Tensor::vector({1, 2, 3}), Tensor::vector({2, 2, 2})));  // → [0, 0.5, 1]
 }
 
+EXAMPLE(igamma, igammac) {
+  const Tensor a = Tensor::vector({1, 2});
+  const Tensor x = Tensor::vector({1, 1});
+  print(igamma(a, x), igammac(a, x));  // → [0.6321, 0.2642] [0.3679, 0.7358]
+}
+
+EXAMPLE(zeta) {
+  print(zeta(Tensor::vector({2}), Tensor::vector({1})));  // → [1.645]
+}
+
 }  // namespace reference

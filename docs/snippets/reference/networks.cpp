@@ -259,4 +259,10 @@ EXAMPLE(reduce_loss, Reduction) {
   print(reduce_loss(Tensor::vector({1, 3}), Reduction::sum));  // → 4
 }
 
+EXAMPLE(multi_margin_loss, MultiMarginOptions) {
+  const Tensor scores = Tensor::matrix({{1, 3}, {2, 0}});
+  const Tensor classes = Tensor::from<std::int64_t>({1, 1}, {2});
+  print(multi_margin_loss(scores, classes));  // → 0.75
+}
+
 }  // namespace reference

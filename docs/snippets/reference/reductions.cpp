@@ -106,4 +106,10 @@ EXAMPLE(unique, unique_consecutive, UniqueOptions, Unique) {
   print(unique_consecutive(Tensor::vector({1, 1, 2, 1})).values);  // → [1, 2, 1]
 }
 
+EXAMPLE(lexsort) {
+  // By the second key, and by the first where that is equal.
+  const Tensor keys = Tensor::matrix({{2, 1, 0}, {1, 1, 0}});
+  print(lexsort(keys));  // → [2, 1, 0]
+}
+
 }  // namespace reference

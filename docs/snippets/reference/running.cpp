@@ -122,4 +122,14 @@ EXAMPLE(render, Chart) {
   print(render(chart).substr(0, 4));  // → <svg
 }
 
+EXAMPLE(export_c, write_files, ExportedC, ExportOptions, CName) {
+  const Program program = Program::gradients([](Tape& tape) {
+    const Var weight = tape.parameter(Tensor::vector({1, 2}), "weight");
+    return sum(weight * weight);
+  });
+  const ExportedC step = export_c(program, {.memory_budget = 4_KiB, .name = "step"});
+  print(step.parameter_bytes, step.result_bytes);  // → 8 12
+  write_files(step, ".");                          // step.h and step.c
+}
+
 }  // namespace reference

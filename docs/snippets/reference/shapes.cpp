@@ -178,4 +178,11 @@ EXAMPLE(cast) {
   print(x, x.dtype());  // → [1, -1] i32
 }
 
+EXAMPLE(scatter_reduce, ScatterReduction) {
+  const Tensor index = Tensor::from<std::int64_t>({0, 0, 2}, {3});
+  const Tensor source = Tensor::vector({1, 4, 2});
+  const Tensor x = Tensor::vector({2, 5, 3});
+  print(scatter_reduce(x, 0, index, source, ScatterReduction::amax));  // → [4, 5, 3]
+}
+
 }  // namespace reference
