@@ -14,7 +14,7 @@ thread_local bool is_serial = false;
 
 }  // namespace
 
-SerialScope::SerialScope() : before_(std::exchange(is_serial, true)) {}
+SerialScope::SerialScope(bool serial) : before_(std::exchange(is_serial, serial)) {}
 SerialScope::~SerialScope() { is_serial = before_; }
 
 void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {

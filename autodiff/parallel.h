@@ -42,11 +42,12 @@ constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) {
   return divide_up(a, step) * step;
 }
 
-/// While one exists, `parallel_chunks` on this thread uses no other threads. A process whose kernels
-/// are all short so never starts TBB, which takes longer than they do.
+/// While one exists, `parallel_chunks` on this thread uses no other threads; or uses them again, if
+/// not `serial`. A process whose kernels are all short so never starts TBB, which takes longer than
+/// they do.
 class SerialScope {
  public:
-  SerialScope();
+  explicit SerialScope(bool serial);
   ~SerialScope();
   SerialScope(const SerialScope&) = delete;
   SerialScope& operator=(const SerialScope&) = delete;

@@ -299,11 +299,15 @@ void Runner::run() {
                                     .same_tape = state_->round > 0,
                                     .control = control ? &*control : nullptr,
                                     .native = decided(program.options.native)};
-  if (program.instructions->is_serial()) {
-    const SerialScope serial;
+  const bool is_serial = program.instructions->is_serial();
+  const auto carry_out = [&] {
+    const SerialScope scope(is_serial);
     state_->executor.run(program.tape, memory, settings);
+  };
+  if (is_serial) {
+    carry_out();
   } else {
-    state_->threads.execute([&] { state_->executor.run(program.tape, memory, settings); });
+    state_->threads.execute(carry_out);
   }
   state_->ran = true;
   ++state_->round;

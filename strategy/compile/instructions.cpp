@@ -32,10 +32,12 @@ class Instructions::Builder {
       hold(recorded, value, made_.results_);
     }
     constexpr std::int64_t divided_from = 1 << 14;
-    made_.is_serial_ =
-        !made_.any_long_ && std::ranges::all_of(made_.operands_, [](const Operand& operand) {
-          return operand.elements() < divided_from;
-        });
+    // Nothing is known of the threads that a user's operation takes.
+    made_.is_serial_ = !made_.any_long_ &&
+                       std::ranges::none_of(made_.steps_, &Instruction::is_of_user) &&
+                       std::ranges::all_of(made_.operands_, [](const Operand& operand) {
+                         return operand.elements() < divided_from;
+                       });
   }
 
  private:

@@ -170,6 +170,7 @@ void Executor::make_numbers() {
 
 void Executor::find_code() {
   const MachineCode* code = nullptr;
+  if (settings_.native == NativeCode::off) native_ = nullptr;
   if (settings_.native != NativeCode::off && !settings_.anomaly) {
     if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
     code = native_->code_for(*instructions_, *tape_, settings_.native);

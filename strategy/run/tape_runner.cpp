@@ -54,7 +54,9 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
   }
   const Executor::Memory within = memory_.get(executor, options);
   take_values(tape, executor, within.arena);
+  const bool is_serial = program->instructions->is_serial();
   const auto carry_out = [&] {
+    const SerialScope scope(is_serial);
     executor.run(tape, within,
                  {.threads = settings.threads,
                   .anomaly = options.anomaly,
@@ -65,8 +67,7 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
                   .native = decided(options.native)});
   };
   try {
-    if (program->instructions->is_serial()) {
-      const SerialScope serial;
+    if (is_serial) {
       carry_out();
     } else {
       threads(settings.threads).execute(carry_out);

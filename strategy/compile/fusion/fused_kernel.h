@@ -34,6 +34,7 @@ class FusedKernel {
 
   /// A program over `elements` elements.
   explicit FusedKernel(std::int64_t elements) : elements_(elements) {}
+  std::int64_t elements() const { return elements_; }
 
   /// A range of elements to load. The parts of a load follow each other.
   struct Part {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "palimpsest code ";
 
-/// True if nobody but this user, or root, can change what `path` names.
+/// True if nobody but this user, or root, can change what `path` names. The folders above must be
+/// private too.
 bool is_private(const std::string& path, bool folder) {
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return false;
@@ -55,7 +57,8 @@ class TemporaryFolder {
   TemporaryFolder() = default;
   ~TemporaryFolder() {
     std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
+    // A forked child leaves the folder to its parent.
+    if (!path_.empty() && ::getpid() == process_) fs::remove_all(path_, error);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -74,6 +77,7 @@ class TemporaryFolder {
  private:
   std::mutex mutex_;
   std::string path_;
+  pid_t process_ = ::getpid();
 };
 
 TemporaryFolder& temporary_folder() {
@@ -145,6 +149,11 @@ void CodeCache::trim() const {
   for (fs::directory_iterator file(folder_, error), end; !error && file != end;
        file.increment(error)) {
     std::error_code unreadable;
+    const auto used_at = file->last_write_time(unreadable);
+    const bool is_old = fs::file_time_type::clock::now() - used_at > std::chrono::hours(24);
+    if (!unreadable && is_old && file->is_directory(unreadable)) {
+      fs::remove_all(file->path(), unreadable);  // of a process that was killed
+    }
     if (file->path().extension() != ".so") continue;
     const auto size = static_cast<std::int64_t>(file->file_size(unreadable));
     const auto used = file->last_write_time(unreadable);

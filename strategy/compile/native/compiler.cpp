@@ -128,7 +128,7 @@ Compiler find_compiler() {
   for (const char* option :
        {"-std=gnu11", "-O3", "-w", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off",
         "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-fexceptions",
-        "-fno-semantic-interposition"}) {
+        "-fno-semantic-interposition", "-Wl,-Bsymbolic"}) {
     found.command.emplace_back(option);
   }
   for (const std::string& option : level_options()) found.command.push_back(option);

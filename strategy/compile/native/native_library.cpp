@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -76,19 +76,19 @@ LoadedLibrary open(const std::string& path) {
 /// Writes the source, compiles it, and adds the result to the cache. Returns what failed.
 std::string compile_into(const CodeCache& cache, const std::string& key, const std::string& source,
                          const Compiler& compiler, const CompilePriority& priority) {
-  static std::atomic<std::uint64_t> number = 0;
-  const std::string base = cache.folder() + "/" + key + "." + std::to_string(::getpid()) + "." +
-                           std::to_string(++number);
-  const std::string source_path = base + ".c";
-  const std::string built = base + ".built";
+  // A folder of its own: other machines may share the cache.
+  std::string base = cache.folder() + "/" + key + "-XXXXXX";
+  if (::mkdtemp(base.data()) == nullptr) return "cannot write to " + cache.folder();
+  const std::string source_path = base + "/source.c";
+  const std::string built = base + "/built";
   std::ofstream file(source_path);
   file << source;
   file.close();
   std::string problem = file ? compile_library(compiler, source_path, built, priority)
                              : "cannot write to " + cache.folder();
-  ::unlink(source_path.c_str());
   if (problem.empty() && !cache.add(key, built)) problem = "cannot write to " + cache.folder();
-  ::unlink(built.c_str());
+  std::error_code error;
+  std::filesystem::remove_all(base, error);
   return problem;
 }
 
@@ -122,6 +122,13 @@ LoadedLibrary load_library(const std::string& source, const CompilePriority& pri
     seconds = compiling.seconds();
   }
   LoadedLibrary loaded = open(cache.path_of(key));
+  if (loaded.library == nullptr && seconds == 0) {  // it was made by another machine, or removed
+    ::unlink(cache.path_of(key).c_str());
+    std::string problem = compile_into(cache, key, source, compiler, priority);
+    if (!problem.empty()) return {nullptr, std::move(problem)};
+    seconds = compiling.seconds();
+    loaded = open(cache.path_of(key));
+  }
   loaded.compile_seconds = seconds;
   if (loaded.library != nullptr) libraries().add(key, loaded.library);
   return loaded;

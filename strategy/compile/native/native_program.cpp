@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <set>
 #include <utility>
@@ -66,7 +67,13 @@ const MachineCode* NativeProgram::count(const Instructions& instructions, const 
   }
   const auto runs = static_cast<double>(runs_.fetch_add(1, std::memory_order_relaxed) + 1);
   if (runs < paying_runs_) return nullptr;
-  if (prepare(instructions, tape)) compile_later(shared_from_this());
+  if (prepare(instructions, tape)) {
+    try {
+      compile_later(shared_from_this());
+    } catch (const std::exception& error) {  // there may be no more threads
+      fail(error.what());
+    }
+  }
   return nullptr;
 }
 
@@ -107,6 +114,11 @@ void NativeProgram::make(const CompilePriority& priority) {
   code_ = std::make_unique<const MachineCode>(source_, std::move(loaded));
   source_ = {};
   ready_.store(code_.get(), std::memory_order_release);
+}
+
+void NativeProgram::fail(std::string problem) {
+  const std::lock_guard lock(mutex_);
+  problem_ = std::move(problem);
 }
 
 std::uint32_t NativeProgram::groups() const {

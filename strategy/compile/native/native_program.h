@@ -40,6 +40,8 @@ class NativeProgram final : public Instructions::Attachment,
 
   /// Called by the thread that compiles.
   void make(const CompilePriority& priority);
+  /// The program stays interpreted.
+  void fail(std::string problem);
 
  private:
   const MachineCode* count(const Instructions& instructions, const Tape& tape, NativeCode mode);

@@ -103,7 +103,8 @@ class Builder {
       const std::string numbers = std::to_string(step.first_number * sizeof(FusedKernel::Number));
       to += "  {\n    const char* in[] = {" + inputs + "0};\n    char* out[] = {" + outputs +
             "0};\n    " + group.name + "(in, out, numbers + " + numbers + ", table + " +
-            std::to_string(group.first_entry) + ", 0, 0, 0);\n  }\n";
+            std::to_string(group.first_entry) + ", 0, 0, " +
+            std::to_string(step.group->elements()) + ");\n  }\n";
     }
     to += "}\n";
   }

@@ -190,7 +190,8 @@ std::string StageSource::load_argument(std::uint32_t slot, const ElementRange& r
   if (part.number != none) {
     return "(const " + type + "*)(numbers + " + text_of(parts_.values[part.number].index * 8) + ")";
   }
-  if (part.input == none) return "&(const " + type + "){" + element_literal(part.literal, dtype) + "}";
+  if (part.input == none)
+    return "&(const " + type + "){" + element_literal(part.literal, dtype) + "}";
   std::string text =
       "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
   const int depth = static_cast<int>(access.moves.size());

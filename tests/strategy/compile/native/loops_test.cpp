@@ -47,6 +47,20 @@ void check_gradients(const Loss& record, std::uint32_t native_steps) {
   }
 }
 
+TEST_CASE("a step of more elements than are computed at a time", "[native]") {
+  check_gradients(
+      [](Tape& tape, std::vector<Var>& parameters) {
+        const Var start = tape.parameter(numbers({3000}, DType::f64, 1));
+        const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+        parameters = {start, c};
+        const Var end = scan(start, 5, [&](const Var& u, const StepNumber&) {
+          return tanh(u + c * sum(u * u) * exp(-u));
+        });
+        return sum(end * end);
+      },
+      2);
+}
+
 TEST_CASE("a scan of a stencil", "[native]") {
   check_gradients(
       [](Tape& tape, std::vector<Var>& parameters) {
