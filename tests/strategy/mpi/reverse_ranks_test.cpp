@@ -29,7 +29,7 @@ namespace {
 using Catch::Matchers::Contains;
 using tests::Ring;
 
-constexpr std::uint64_t steps = 60;
+constexpr std::uint64_t steps = 40;
 constexpr std::size_t size = 90;
 
 /// A folder that all ranks use, and rank 0 makes and removes.
@@ -106,7 +106,8 @@ ReverseOptions options_of(int way, const std::string& folder) {
     try {
       run(options_without_budget(way, other.path()));
     } catch (const BudgetError& error) {
-      budgets[way] = error.smallest_feasible() + (way == 5 ? 0 : 3000);
+      // With measured costs of the disk, the smallest budget differs from run to run.
+      budgets[way] = error.smallest_feasible() + (way == 5 ? 0 : way == 2 ? 64_KiB : 3000);
     }
   }
   ReverseOptions options = options_without_budget(way, folder);
@@ -237,7 +238,7 @@ TEST_CASE("reverse, ranks: continues from the last record that all ranks have") 
 TEST_CASE("reverse, ranks: damaged states of one rank are made again by all") {
   const SharedFolder folder;
   // During the sweep, only states have bytes other than zero.
-  CHECK_THROWS_WITH(run(options_of(5, folder.path()), 40), "interrupted");
+  CHECK_THROWS_WITH(run(options_of(5, folder.path()), 25), "interrupted");
   if (world().rank() == 0) {
     std::fstream data(folder.path() + "/rank-0/palimpsest-journal.data",
                       std::ios::in | std::ios::out | std::ios::binary);
@@ -255,7 +256,7 @@ TEST_CASE("reverse, ranks: damaged states of one rank are made again by all") {
 TEST_CASE("reverse, ranks: a journal that is damaged on one rank ends the run of all") {
   const SharedFolder folder;
   try {
-    run(options_of(5, folder.path()), 80);
+    run(options_of(5, folder.path()), 60);
   } catch (const FileError&) {
   }
   if (world().rank() == 0) {
