@@ -89,8 +89,8 @@ struct ReverseOptions {
   /// Called from time to time, at most 20 times a second, and at the end.
   std::function<void(const ReverseProgress&)> progress = {};
 
-  /// The processes that run the same chain together, each with its part of the state. Null: this
-  /// process alone.
+  /// The processes that run the same chain together, each with its part of the state:
+  /// `reverse_ranks(world)` with MPI. Null: this process alone.
   std::shared_ptr<ReverseGroup> group = {};
 };
 
