@@ -174,22 +174,6 @@ MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
   return measured;
 }
 
-/// All processes keep the same number of states and reverse as many steps at once.
-void agree_on(ReversePlan& plan, ReverseGroup& group, const Where& where) {
-  require(
-      !plan.by_bytes,
-      "processes of a group must keep the same states, which sizes_change and compressed states "
-      "in memory do not allow; set largest_state or spill instead",
-      where);
-  std::int64_t numbers[] = {plan.snapshots, static_cast<std::int64_t>(plan.segment)};
-  group.least(numbers);
-  plan.snapshots = static_cast<std::uint32_t>(numbers[0]);
-  plan.segment = static_cast<std::uint64_t>(numbers[1]);
-  if (!plan.step_costs) return;
-  const auto length = static_cast<double>(plan.segment);
-  plan.costs = DiskCosts{plan.step_costs->write / length, plan.step_costs->read / length};
-}
-
 /// Whether a run can continue from a record. A state that is damaged can be made again if the codec
 /// is exact.
 bool is_usable(const JournalRecord& record, ExtentFile& file, bool is_exact) {
@@ -339,7 +323,6 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
     costs = DiskCosts{record->position.write_cost, record->position.read_cost};
   }
   ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
-  if (options.group != nullptr) agree_on(plan, *options.group, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
   if (record != nullptr) {
     journal->continue_from(*record);
