@@ -322,7 +322,7 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
   } else if (!options.spill.empty()) {
     costs = DiskCosts{record->position.write_cost, record->position.read_cost};
   }
-  ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
+  const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
   if (record != nullptr) {
     journal->continue_from(*record);
