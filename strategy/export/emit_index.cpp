@@ -17,7 +17,7 @@ void emit_rows(CBody& body, const LineShape& line, std::int64_t count, bool per_
   const std::string index = per_element ? filled("row * $inner + i", {{"inner", line.inner}})
                                         : filled("row % $count", {{"count", count}});
   body.add(R"(
-const long place = (long)x1[$index];
+const int64_t place = (int64_t)x1[$index];
 if (place < 0 || place >= $size) return @@OUT_OF_RANGE;
 )",
            {{"index", index}, {"size", line.size}});
@@ -59,7 +59,7 @@ void emit_one_hot(const CNode& node, CBody& body) {
   body.may_fail();
   body.open("for (long i = 0; i < $n; ++i)", {{"n", node.input_shape().elements()}});
   body.add(R"(
-const long place = (long)x0[i];
+const int64_t place = (int64_t)x0[i];
 if (place < 0 || place >= $classes) return @@OUT_OF_RANGE;
 for (long c = 0; c < $classes; ++c) y0[i * $classes + c] = c == place;
 )",

@@ -87,7 +87,7 @@ void emit_log_softmax_adjoint(const CNode& node, CBody& body) {
 void add_class(const CNode& node, CBody& body, const LineShape& line) {
   const auto& attributes = node.attributes.as<ClassAttributes>();
   body.may_fail();
-  body.add("const long line = o * $inner + i;\nconst long choice = (long)x1[line];",
+  body.add("const long line = o * $inner + i;\nconst int64_t choice = (int64_t)x1[line];",
            {{"inner", line.inner}});
   if (attributes.ignored) {
     body.add("const int counted = choice != $ignored;", {{"ignored", *attributes.ignored}});
