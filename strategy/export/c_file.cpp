@@ -1,5 +1,6 @@
 #include "strategy/export/c_file.h"
 
+#include "strategy/export/c_library.h"
 #include "strategy/export/emitters.h"
 
 namespace palimpsest {
@@ -44,7 +45,10 @@ std::string literal_of(DType dtype, const std::byte* elements, std::int64_t i) {
 
 std::string CFile::unused_name(const std::string& like) {
   std::string name = like;
-  for (int number = 2; !names_.insert(name).second; ++number) {
+  const auto is_taken = [&] {
+    return is_c_library_name(name) || is_c_library_macro(name) || !names_.insert(name).second;
+  };
+  for (int number = 2; is_taken(); ++number) {
     name = like + "_" + std::to_string(number);
   }
   return name;

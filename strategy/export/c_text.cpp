@@ -17,23 +17,17 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_keyword(std::string_view text) {
   // C++ programs include the header too.
-  static constexpr std::string_view keywords[] = {
-      "alignas",   "alignof",       "and",         "and_eq",   "asm",       "auto",
-      "bitand",    "bitor",         "bool",        "break",    "case",      "catch",
-      "char",      "class",         "compl",       "concept",  "const",     "consteval",
-      "constexpr", "constinit",     "continue",    "co_await", "co_return", "co_yield",
-      "decltype",  "default",       "delete",      "do",       "double",    "dynamic_cast",
-      "else",      "enum",          "explicit",    "export",   "extern",    "false",
-      "float",     "for",           "friend",      "goto",     "if",        "inline",
-      "int",       "long",          "main",        "mutable",  "namespace", "new",
-      "noexcept",  "not",           "not_eq",      "nullptr",  "operator",  "or",
-      "or_eq",     "private",       "protected",   "public",   "register",  "reinterpret_cast",
-      "requires",  "restrict",      "return",      "short",    "signed",    "sizeof",
-      "static",    "static_assert", "static_cast", "struct",   "switch",    "template",
-      "this",      "thread_local",  "throw",       "true",     "try",       "typedef",
-      "typeid",    "typename",      "union",       "unsigned", "using",     "virtual",
-      "void",      "volatile",      "wchar_t",     "while",    "xor",       "xor_eq"};
-  return std::ranges::find(keywords, text) != std::end(keywords);
+  static constexpr std::string_view keywords =
+      "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+      "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+      "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+      "else enum explicit export extern false float for friend goto if inline int long main "
+      "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected "
+      "public register reinterpret_cast requires restrict return short signed sizeof static "
+      "static_assert static_cast struct switch template this thread_local throw true try "
+      "typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile "
+      "wchar_t while xor xor_eq";
+  return mentions(keywords, text);
 }
 
 /// The shortest decimal number that is read as the same bits.

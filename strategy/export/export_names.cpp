@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "strategy/export/c_library.h"
+
 namespace palimpsest {
 namespace {
 
 /// Names with another meaning in the exported function.
 constexpr const char* other_meanings[] = {"arena",  "learning_rate", "memcpy",  "state",
-                                          "status", "int32_t",       "int64_t", "uint8_t",
-                                          "NAN",    "INFINITY",      "NULL"};
+                                          "status", "int32_t",       "int64_t", "uint8_t"};
+
+/// Macros of the file, which have its name in capitals before them.
+constexpr const char* own_macros[] = {
+    "ARENA_BYTES",           "AT", "FUNCTION",     "H",       "LEARNING_RATE",
+    "NOT_POSITIVE_DEFINITE", "OK", "OUT_OF_RANGE", "SINGULAR"};
 
 std::string names_of_outputs(const ProgramParts& parts, std::size_t output,
                              const std::map<ValueId, std::string>& leaves) {
@@ -36,60 +42,103 @@ ExportNames::ExportNames(const Program& program, const ProgramParts& parts,
                         "it with Program::gradients()",
                         where);
   }
+  const bool has_other_meaning =
+      std::ranges::find(other_meanings, options.name) != std::end(other_meanings);
+  if (has_other_meaning || is_c_library_name(options.name) || is_c_library_macro(options.name)) {
+    throw ArgumentError(
+        "export_c",
+        "the name '" + options.name + "' has another meaning in C or in the file; give another",
+        where);
+  }
   used_.insert({options.name, options.name + "_arena", options.name + "_state"});
   used_.insert(std::begin(other_meanings), std::end(other_meanings));
-  check_given(program, options.arguments, "argument");
-  check_given(program, options.results, "result");
+  for (const char* macro : own_macros) used_.insert(upper_case(options.name) + "_" + macro);
+  const std::size_t result_count = updates ? parts.differentiated : parts.outputs.size();
+  take_given(options.arguments, "argument");
+  check_arguments(program.tape());
+  take_given(options.results, "result");
+  check_results(result_count);
   add_parameters(program, updates);
   add_arguments(program);
-  add_results(updates ? parts.differentiated : parts.outputs.size());
+  add_results(result_count);
 }
 
-void ExportNames::check_given(const Program& program, std::span<const CName> given,
-                              const char* role) {
+void ExportNames::take_given(std::span<const CName> given, const std::string& role) {
   for (const CName& each : given) {
     if (!is_c_identifier(each.name)) {
       throw ArgumentError("export_c",
-                          "the " + std::string(role) + " name '" + each.name +
+                          "the " + role + " name '" + each.name +
                               "' is no C identifier; give letters, digits and underscores, with a "
                               "letter first",
                           where_);
     }
-    if (!used_.insert(each.name).second) {
+    if (!take(each.name)) {
       throw ArgumentError("export_c",
                           "the name '" + each.name +
-                              "' is used twice or has another meaning in the file; give another",
-                          where_);
-    }
-    const Tape& tape = program.tape();
-    const bool is_here = each.value.defined() && each.value.belongs_to(tape);
-    if (std::string_view(role) == "argument") {
-      if (is_here && tape.is_leaf(each.value.node())) continue;
-      throw ArgumentError("export_c",
-                          "the argument '" + each.name +
-                              "' is no leaf of the program; give a constant or a parameter",
-                          where_);
-    }
-    const auto is_output = [&](std::span<const Var> outputs) {
-      return std::ranges::find(outputs, each.value) != outputs.end();
-    };
-    if (!each.value.defined() || !(is_output(parts_.outputs) || is_output(parts_.names))) {
-      throw ArgumentError("export_c",
-                          "the result '" + each.name +
-                              "' is no output of the program; return it from the recorded function",
+                              "' is used twice or has another meaning in the file, whose macros "
+                              "have names in capitals; give another",
                           where_);
     }
   }
 }
 
+void ExportNames::check_arguments(const Tape& tape) const {
+  const std::vector<CName>& given = options_.arguments;
+  for (auto each = given.begin(); each != given.end(); ++each) {
+    const Var& value = each->value;
+    if (!value.defined() || !value.belongs_to(tape) || !tape.is_leaf(value.node())) {
+      throw ArgumentError("export_c",
+                          "the argument '" + each->name +
+                              "' is no leaf of the program; give a constant or a parameter",
+                          where_);
+    }
+    const auto first = std::ranges::find(given.begin(), each, value, &CName::value);
+    if (first == each) continue;
+    throw ArgumentError("export_c",
+                        "the value of the argument '" + each->name + "' is listed already as '" +
+                            first->name + "'; list it once",
+                        where_);
+  }
+}
+
+void ExportNames::check_results(std::size_t count) const {
+  const auto is_in = [](std::span<const Var> outputs, const Var& value) {
+    return std::ranges::find(outputs, value) != outputs.end();
+  };
+  for (const auto& [name, value] : options_.results) {
+    if (!value.defined() || !(is_in(parts_.outputs, value) || is_in(parts_.names, value))) {
+      throw ArgumentError("export_c",
+                          "the result '" + name +
+                              "' is no output of the program; return it from the recorded function",
+                          where_);
+    }
+    const auto recorded = parts_.names.first(std::min(count, parts_.names.size()));
+    if (!is_in(parts_.outputs.first(count), value) && !is_in(recorded, value)) {
+      throw ArgumentError("export_c",
+                          "the result '" + name +
+                              "' is a gradient, which the function does not return with an "
+                              "optimizer; leave out the name or the optimizer",
+                          where_);
+    }
+  }
+}
+
+bool ExportNames::take(const std::string& name) {
+  const std::string macro = upper_case(options_.name + "_" + name) + "_ELEMENTS";
+  if (is_c_library_macro(name) || used_.contains(name) || used_.contains(macro)) return false;
+  used_.insert({name, macro});
+  return true;
+}
+
 std::string ExportNames::choose(std::span<const CName> given, const Var& value,
                                 const std::string& like) {
-  const auto found = std::ranges::find(given, value, &CName::value);
-  // An output that is returned twice has its name once.
-  if (found != given.end() && taken_.insert(found->name).second) return found->name;
+  // An output that is returned twice may have two names.
+  for (const CName& each : given) {
+    if (each.value == value && taken_.insert(each.name).second) return each.name;
+  }
   const std::string identifier = c_identifier(like);
   std::string name = identifier;
-  for (int number = 2; !used_.insert(name).second; ++number) {
+  for (int number = 2; !take(name); ++number) {
     name = identifier + "_" + std::to_string(number);
   }
   return name;
@@ -133,6 +182,13 @@ void ExportNames::add_results(std::size_t count) {
     const ValueType type = parts_.outputs[output].type();
     pointers_.push_back({result_names_.back(), type, true});
     result_bytes_ += type.bytes();
+  }
+  for (const CName& each : options_.results) {
+    if (taken_.contains(each.name)) continue;
+    throw ArgumentError(
+        "export_c",
+        "the output of the result '" + each.name + "' has a name already; leave out one of them",
+        where_);
   }
 }
 

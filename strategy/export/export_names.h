@@ -31,10 +31,16 @@ class ExportNames {
   void reserve_in(CFile& file) const;
 
  private:
-  void check_given(const Program& program, std::span<const CName> given, const char* role);
+  /// Checks the names themselves, and takes them.
+  void take_given(std::span<const CName> given, const std::string& role);
+  void check_arguments(const Tape& tape) const;
+  /// `count`: how many outputs are results.
+  void check_results(std::size_t count) const;
   void add_parameters(const Program& program, bool updates);
   void add_arguments(const Program& program);
   void add_results(std::size_t count);
+  /// Takes a name and that of its macro, which is in capitals. False if one of them is taken.
+  bool take(const std::string& name);
   /// The name that the options give to a value, or `like` with a number if it is taken.
   std::string choose(std::span<const CName> given, const Var& value, const std::string& like);
 

@@ -1,0 +1,125 @@
+#include <string_view>
+#include <vector>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "strategy/export/c_text.h"
+#include "strategy/training/sgd.h"
+#include "tests/catch.h"
+#include "tests/error_of.h"
+#include "tests/strategy/export/exported_runs.h"
+
+namespace palimpsest::export_names_test {
+namespace {
+
+/// A program of parameters `w` and `W` and two constants.
+struct Pair {
+  explicit Pair(std::string_view first = "", std::string_view second = "")
+      : program(Program::gradients([&](Tape& tape) {
+          lower = tape.parameter(Tensor::full({2}, 3), "w");
+          upper = tape.parameter(Tensor::full({2}, 5), "W");
+          x = tape.constant(Tensor::ones({2}), first);
+          y = tape.constant(Tensor::ones({2}), second);
+          return LossAndOutputs{sum(lower * upper * x * y), {lower * upper}};
+        })) {}
+
+  Var lower, upper, x, y;
+  Program program;
+};
+
+TEST_CASE("names that differ only in capitals have one macro, so they differ", "[export]") {
+  Pair pair;
+  const auto check = [&](const ExportOptions& options, const std::string& name) {
+    check_error([&] { export_c(pair.program, options); },
+                {"[export_c]", "the name '" + name + "' is used twice", "names in capitals"});
+  };
+  check({.arguments = {{"mask", pair.x}, {"Mask", pair.y}}}, "Mask");
+  check({.arguments = {{"mask", pair.x}}, .results = {{"MASK", pair.program.outputs()[1]}}},
+        "MASK");
+  check({.arguments = {{"STEP_H", pair.x}}}, "STEP_H");
+  check({.arguments = {{"STEP_OUT_OF_RANGE", pair.x}}}, "STEP_OUT_OF_RANGE");
+  check({.arguments = {{"mask", pair.x}, {"STEP_MASK_ELEMENTS", pair.y}}}, "STEP_MASK_ELEMENTS");
+  check({.arguments = {{"HUGE_VAL", pair.x}}}, "HUGE_VAL");
+
+  const ExportedC exported = export_c(pair.program);
+  CHECK(exported.pointers[0].name == "w");
+  CHECK(exported.pointers[1].name == "W_2");
+  CHECK(exported.header.find("#define STEP_W_ELEMENTS 2") != std::string::npos);
+  CHECK(exported.header.find("#define STEP_W_2_ELEMENTS 2") != std::string::npos);
+}
+
+TEST_CASE("constants named like the file's macros get other names", "[export]") {
+  if (lacks_c_compiler()) return;
+  std::vector<CRun> runs;
+  const char* names[][2] = {{"H", "AT"}, {"OK", "FUNCTION"}, {"ARENA_BYTES", "W_ELEMENTS"}};
+  int number = 0;
+  for (const auto& [first, second] : names) {
+    const Pair pair(first, second);
+    const std::string name = "KF" + std::to_string(++number);
+    runs.push_back(
+        {export_c(pair.program, {.name = name}), {Tensor::full({2}, 3), Tensor::full({2}, 5)}});
+    CHECK(mentions(runs.back().exported.source, name + "_" + first + "_2"));
+  }
+  for (const CResult& result : run_in_c(runs)) {
+    CHECK(result.status == 0);
+    CHECK(result.tensors[2].item() == 30);
+  }
+}
+
+TEST_CASE("the function's name is no name of the C library and no keyword of C++", "[export]") {
+  Pair pair;
+  for (const char* name : {"log", "exp", "round", "roundf", "y0", "memcpy", "strlen", "size_t",
+                           "uint32_t", "NAN", "INT32_MAX", "state", "learning_rate"}) {
+    CAPTURE(name);
+    check_error([&] { export_c(pair.program, {.name = name}); },
+                {"[export_c]", "the name '" + std::string(name) + "' has another meaning"});
+  }
+  for (const char* name : {"const_cast", "char8_t", "char16_t", "char32_t", "typeof"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_c_identifier(name));
+    check_error([&] { export_c(pair.program, {.name = name}); }, {"is no C identifier"});
+    check_error([&] { export_c(pair.program, {.arguments = {{name, pair.x}}}); },
+                {"is no C identifier"});
+  }
+  for (const char* name : {"logs", "rounded", "self", "final", "k"}) {
+    CAPTURE(name);
+    CHECK_NOTHROW(export_c(pair.program, {.name = name}));
+  }
+  CHECK_NOTHROW(export_c(pair.program, {.arguments = {{"index", pair.x}, {"gamma", pair.y}}}));
+}
+
+TEST_CASE("a name that no pointer gets is refused", "[export]") {
+  Pair pair;
+  const auto& outputs = pair.program.outputs();
+  const CName gradient{"slope", outputs[2]};
+  check_error([&] { export_c(pair.program, {.results = {gradient}, .optimizer = SgdOptions{}}); },
+              {"[export_c]", "'slope' is a gradient", "an optimizer", "export_names_test.cpp"});
+  CHECK(export_c(pair.program, {.results = {gradient}}).pointers[4].name == "slope");
+  CHECK_NOTHROW(
+      export_c(pair.program, {.results = {{"product", outputs[1]}}, .optimizer = SgdOptions{}}));
+  check_error(
+      [&] { export_c(pair.program, {.results = {{"product", outputs[1]}, {"same", outputs[1]}}}); },
+      {"the output of the result 'same'", "has a name already"});
+  check_error([&] { export_c(pair.program, {.arguments = {{"mask", pair.x}, {"same", pair.x}}}); },
+              {"the value of the argument 'same' is listed already as"});
+  check_error(
+      [&] {
+        export_c(pair.program, {.arguments = {{"weight", pair.lower}, {"same", pair.lower}}});
+      },
+      {"the value of the argument 'same' is listed already as"});
+}
+
+TEST_CASE("an output that is returned twice may have two names", "[export]") {
+  const Program program = Program::values([](Tape& tape) {
+    const Var x = tape.parameter(Tensor::ones({2}), "x") * 2.0;
+    return std::vector<Var>{x, x};
+  });
+  const Var value = program.outputs()[0];
+  const ExportedC exported = export_c(program, {.results = {{"one", value}, {"other", value}}});
+  CHECK(exported.pointers[1].name == "one");
+  CHECK(exported.pointers[2].name == "other");
+}
+
+}  // namespace
+}  // namespace palimpsest::export_names_test
