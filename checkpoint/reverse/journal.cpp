@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -53,7 +54,23 @@ class OpenFile {
 /// Makes new and removed names of a directory durable.
 void sync_directory(const std::string& directory) {
   const OpenFile file(directory, O_RDONLY | O_DIRECTORY);
-  if (file.get() >= 0) fsync(file.get());
+  // EINVAL: the file system has no such operation.
+  if (file.get() >= 0 && (fsync(file.get()) == 0 || errno == EINVAL)) return;
+  fail_with_journal("the directory '" + directory + "' cannot be written to the disk: " +
+                    reason_of(errno) + "; check the disk, and run again to continue");
+}
+
+/// Makes a directory, and its name and those of its parents durable.
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> changed;
+  for (fs::path path = directory; !path.empty() && !fs::exists(path, error);) {
+    path = path.parent_path();
+    changed.push_back(path);
+  }
+  // The lock tells why a directory cannot be used.
+  if (!fs::create_directories(directory, error)) return;
+  for (const fs::path& path : changed) sync_directory(path.native());
 }
 
 std::vector<std::byte> content_of(const std::string& path) {
@@ -139,8 +156,10 @@ struct Journal::Lock {
 Journal::Journal(const std::string& directory, std::vector<std::string> identity, Where where)
     : identity_(std::move(identity)), where_(where) {
   std::error_code error;
-  directory_ = fs::absolute(directory, error).native();
-  fs::create_directories(directory_, error);
+  fs::path path_of_all = fs::absolute(directory, error).lexically_normal();
+  if (!path_of_all.has_filename()) path_of_all = path_of_all.parent_path();
+  directory_ = path_of_all.native();
+  make_directory(path_of_all);
   lock_ = std::make_unique<Lock>(directory_);
   const std::string path = directory_ + "/" + std::string(file_prefix) + ".data";
   OpenFile data(path, O_RDWR | O_CREAT);
@@ -221,9 +240,12 @@ void Journal::continue_from(const JournalRecord& record) {
 }
 
 void Journal::start() {
-  for (const std::uint64_t number : numbers_of_records(directory_)) {
+  // The last record, which is of a finished run, goes last. If this process is killed before, the
+  // records of that run do not look like those of a run that can continue.
+  for (const std::uint64_t number : numbers_of_records(directory_) | std::views::reverse) {
     unlink(path_of(number).c_str());
   }
+  sync_directory(directory_);
   file_->trim();
 }
 
