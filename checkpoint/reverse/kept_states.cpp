@@ -44,7 +44,10 @@ Bytes KeptStates::memory_of(Bytes bytes) {
 }
 
 KeptStates::KeptStates(StoredObject& state, const Settings& settings, Meter meter)
-    : state_(state), settings_(settings), meter_(std::move(meter)) {
+    : state_(state),
+      settings_(settings),
+      header_bytes_(state.header_bytes()),
+      meter_(std::move(meter)) {
   if (settings_.codec == nullptr) return;
   plain_ = meter_.allocate(settings_.largest_state);
   encoded_ = meter_.allocate(settings_.codec->most(settings_.largest_state));
@@ -70,6 +73,12 @@ void KeptStates::require_size(std::uint64_t step) const {
 }
 
 std::span<const std::byte> KeptStates::encoded() {
+  if (!is_exact() && state_.header_bytes() != header_bytes_) {
+    throw ArgumentError("reverse",
+                        "a state consists of another number of ranges than state 0, which a lossy "
+                        "codec cannot keep; use ReverseCodec::none or zstd",
+                        settings_.where);
+  }
   const auto plain = memory_in(plain_, state_.bytes());
   save_into(state_, plain);
   const auto room = memory_in(encoded_, settings_.codec->most(settings_.largest_state));

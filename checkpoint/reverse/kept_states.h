@@ -80,7 +80,8 @@ class KeptStates {
 
  private:
   void require_size(std::uint64_t step) const;
-  /// The current state in encoded form.
+  /// The current state in encoded form. Throws `ArgumentError` if a lossy codec does not know where
+  /// its numbers begin.
   std::span<const std::byte> encoded();
   Extent write_state(std::uint64_t step, bool encodes);
   /// Memory for a state in a slot.
@@ -89,6 +90,7 @@ class KeptStates {
 
   StoredObject& state_;
   Settings settings_;
+  Bytes header_bytes_;  // of a state, if a codec is lossy
   Meter meter_;
   std::vector<KeptState> tiers_[2];
   std::vector<Buffer> slabs_;  // of several slots each

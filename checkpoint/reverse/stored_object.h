@@ -153,9 +153,12 @@ class ObjectInMemory final : public StoredObject {
   }
   void load(Bytes stored, const Source& source) override {
     if constexpr (!is_one_range) {
-      if (stored < header_bytes()) throw_size_of_object(bytes(), stored);
+      // The number of ranges in the object may be another one than that of what is stored.
+      Bytes left = stored;
       each_resizable(object_, [&](auto& range) {
         std::uint64_t size = 0;
+        left -= Bytes{sizeof size};
+        if (left < 0) throw_size_of_object(bytes(), stored);
         source(std::as_writable_bytes(std::span(&size, 1)));
         if (size > static_cast<std::uint64_t>(stored)) throw_size_of_object(bytes(), stored);
         if (size != std::ranges::size(range)) range.resize(size);
@@ -213,7 +216,8 @@ class ObjectByFunctions final : public StoredObject {
     source(content);
     object_ = load_(content);
   }
-  Bytes workspace() const override { return bytes(); }
+  /// The bytes, and the object that is made of them beside the old one.
+  Bytes workspace() const override { return 2 * bytes(); }
 
  private:
   T& object_;
