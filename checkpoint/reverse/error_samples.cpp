@@ -28,10 +28,39 @@ void load_object(std::span<const std::byte> from, StoredObject& object) {
   });
 }
 
+/// The bytes of an object, of which the first `header` are sizes of ranges.
+struct ObjectBytes {
+  std::uint64_t header = 0;
+  std::uint64_t size = 0;
+  std::span<const std::byte> bytes = {};
+};
+
+/// Copies of several objects follow each other, each after these two numbers.
+constexpr std::size_t prefix_bytes = 2 * sizeof(std::uint64_t);
+
+void append_with_size(const StoredObject& object, std::vector<std::byte>& to) {
+  const std::size_t first = to.size();
+  to.resize(first + prefix_bytes);
+  append(object, to);
+  const std::uint64_t sizes[] = {static_cast<std::uint64_t>(object.header_bytes()),
+                                 to.size() - first - prefix_bytes};
+  std::memcpy(to.data() + first, sizes, prefix_bytes);
+}
+
+/// Takes the next object off the copies.
+ObjectBytes take_object(std::span<const std::byte>& from) {
+  ObjectBytes object;
+  std::memcpy(&object.header, from.data(), sizeof object.header);
+  std::memcpy(&object.size, from.data() + sizeof object.header, sizeof object.size);
+  object.bytes = from.subspan(prefix_bytes, object.size);
+  from = from.subspan(prefix_bytes + object.size);
+  return object;
+}
+
 /// Calls `f` with the index and value of each number in the bytes of an object.
 template <class F>
-void each_number(const StoredObject& object, std::span<const std::byte> bytes, const F& f) {
-  bytes = bytes.subspan(static_cast<std::size_t>(object.header_bytes()));
+void each_number(const StoredObject& object, const ObjectBytes& copy, const F& f) {
+  const std::span<const std::byte> bytes = copy.bytes.subspan(copy.header);
   const auto visit = [&]<class Number>(Number number) {
     for (std::size_t i = 0; i < bytes.size() / sizeof number; ++i) {
       std::memcpy(&number, bytes.data() + i * sizeof number, sizeof number);
@@ -44,9 +73,11 @@ void each_number(const StoredObject& object, std::span<const std::byte> bytes, c
 
 double norm_of(const StoredObject& object) {
   std::vector<std::byte> bytes;
-  append(object, bytes);
+  append_with_size(object, bytes);
+  std::span<const std::byte> from = bytes;
   double squares = 0;
-  each_number(object, bytes, [&](std::size_t, double number) { squares += number * number; });
+  each_number(object, take_object(from),
+              [&](std::size_t, double number) { squares += number * number; });
   return std::sqrt(squares);
 }
 
@@ -57,6 +88,8 @@ ErrorSamples::ErrorSamples(int samples, std::optional<std::uint64_t> steps, std:
     : most_(samples), segment_(segment), chain_(chain), file_(file), meter_(std::move(meter)) {
   const std::uint64_t even = steps ? *steps / static_cast<std::uint64_t>(samples) : 1;
   distance_ = std::max<std::uint64_t>(even / segment, 1) * segment;
+  // The middle of each stretch, so that the windows are spread evenly.
+  offset_ = distance_ / 2 / segment * segment;
   objects_.push_back({"adjoint", chain.adjoint(), {}});
   for (const NamedObject& object : chain.accumulated()) {
     objects_.push_back({object.name, object.object.get(), {}});
@@ -84,10 +117,7 @@ void ErrorSamples::drop(Sample& sample) {
   sample = {};
 }
 
-// The middle of each stretch, so that the windows are spread evenly.
-bool ErrorSamples::is_place(std::uint64_t step) const {
-  return step % distance_ == distance_ / 2 / segment_ * segment_;
-}
+bool ErrorSamples::is_place(std::uint64_t step) const { return step % distance_ == offset_; }
 
 void ErrorSamples::visit(std::uint64_t step) {
   if (!is_place(step)) return;
@@ -136,18 +166,21 @@ void ErrorSamples::end_sweep(std::uint64_t length, std::uint64_t kept) {
 
 void ErrorSamples::copy_objects(std::vector<std::byte>& to) const {
   to.clear();
-  for (const Object& object : objects_) append(*object.object, to);
+  for (const Object& object : objects_) append_with_size(*object.object, to);
 }
 
 void ErrorSamples::put_objects(std::span<const std::byte> from) {
   for (const Object& object : objects_) {
-    const auto bytes = static_cast<std::size_t>(object.object->bytes());
-    load_object(from.first(bytes), *object.object);
-    from = from.subspan(bytes);
+    load_object(take_object(from).bytes, *object.object);
   }
 }
 
 void ErrorSamples::reversed_to(std::uint64_t left) {
+  // No step of the chain follows the last state.
+  while (begun_ == 0 && !samples_.empty() && samples_.back().first >= left) {
+    drop(samples_.back());
+    samples_.pop_back();
+  }
   if (samples_.empty() || window_ == 0) return;
   const Sample& sample = samples_.back();
   const std::uint64_t last = std::min(sample.first + window_, length_);
@@ -166,6 +199,8 @@ void ErrorSamples::reversed_to(std::uint64_t left) {
   samples_.pop_back();
   begun_ = 0;
   if (samples_.empty()) before_ = {};
+  // The window before may end where this one begins.
+  reversed_to(left);
 }
 
 bool ErrorSamples::load_exact(const Sample& sample) {
@@ -234,29 +269,30 @@ void ErrorSamples::replay(const Sample& sample, std::uint64_t last) {
 void ErrorSamples::compare(std::span<const std::byte> lossy) {
   ++compared_;
   for (Object& object : objects_) {
-    const auto size = static_cast<std::size_t>(object.object->bytes());
-    std::vector<std::byte> exact;
-    append(*object.object, exact);
+    std::vector<std::byte> copy;
+    append_with_size(*object.object, copy);
+    std::span<const std::byte> exact = copy;
     const bool is_adjoint = &object == &objects_.front();
     std::vector<double> differences;
     double exact_squares = 0;
-    each_number(*object.object, exact, [&](std::size_t, double number) {
+    each_number(*object.object, take_object(exact), [&](std::size_t, double number) {
       differences.push_back(number);
       exact_squares += number * number;
     });
-    double squares = 0;
-    each_number(*object.object, lossy.first(size), [&](std::size_t i, double number) {
-      differences[i] = number - differences[i];
-      squares += differences[i] * differences[i];
+    // Where one of the two has more numbers than the other, these are the differences.
+    each_number(*object.object, take_object(lossy), [&](std::size_t i, double number) {
+      if (i >= differences.size()) differences.resize(i + 1);
+      differences[i] -= number;
     });
+    double squares = 0;
+    for (const double difference : differences) squares += difference * difference;
     if (is_adjoint) {
       object.squares += exact_squares > 0 ? squares / exact_squares : 0;
     } else {
       object.squares += squares;
-      object.sum.resize(differences.size());
+      object.sum.resize(std::max(object.sum.size(), differences.size()));
       for (std::size_t i = 0; i < differences.size(); ++i) object.sum[i] += differences[i];
     }
-    lossy = lossy.subspan(size);
   }
 }
 

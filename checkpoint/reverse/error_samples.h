@@ -45,8 +45,8 @@ class ErrorSamples {
   /// Returns false if the entries are damaged.
   bool load(const std::vector<JournalEntry>& entries);
 
-  /// Bytes of copies of the adjoint, which is at most as large as a state, and of the accumulated
-  /// objects.
+  /// Bytes of copies of the adjoint and of the accumulated objects. The size of the adjoint is
+  /// known only after the last step; that of the largest state is taken for it.
   static Bytes copies_bytes(Bytes largest_state, ReverseChain& chain);
   /// Bytes of states, at a time.
   static Bytes states_bytes(int samples, Bytes largest_state, bool has_file);
@@ -76,6 +76,7 @@ class ErrorSamples {
   int most_;
   std::uint64_t segment_;
   std::uint64_t distance_;
+  std::uint64_t offset_;  // of the first sample
   ReverseChain& chain_;
   ExtentFile* file_;
   Meter meter_;
