@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +37,8 @@ class ReverseChain {
   virtual StoredObject& state() = 0;
   /// Null if its bytes are not known.
   virtual StoredObject* adjoint() = 0;
+  /// Throws `ArgumentError` if the adjoint cannot be made of its bytes in another process.
+  virtual void require_loadable_adjoint() const = 0;
   virtual std::span<const NamedObject> accumulated() = 0;
   virtual std::span<const NamedObject> inputs() = 0;
 };
@@ -172,6 +176,31 @@ class ReverseDriver {
     bool has_segments() const override { return static_cast<bool>(functions_.reverse_segment); }
     StoredObject& state() override { return *state_; }
     StoredObject* adjoint() override { return adjoint_.get(); }
+    void require_loadable_adjoint() const override {
+      if constexpr (detail::Storable<Adjoint>) {
+        // Numbers, and rows of them that can be resized, need no copy to be certain.
+        constexpr bool is_certain =
+            detail::Plain<Adjoint> || (detail::PlainRange<Adjoint> && detail::Resizable<Adjoint>);
+        if (is_certain || functions_.load_adjoint) return;
+        std::vector<std::byte> bytes;
+        adjoint_->save([&](std::span<const std::byte> piece) {
+          bytes.insert(bytes.end(), piece.begin(), piece.end());
+        });
+        Adjoint other{};
+        try {
+          stored(other)->load(std::ssize(bytes),
+                              [from = bytes.data()](std::span<std::byte> piece) mutable {
+                                std::copy_n(from, piece.size(), piece.data());
+                                from += piece.size();
+                              });
+        } catch (const ArgumentError&) {
+          throw ArgumentError(
+              "[reverse] another process could not continue with the adjoint, because an empty "
+              "object of its type cannot take its bytes; give save_adjoint and load_adjoint, or "
+              "return a type that owns its memory from seed");
+        }
+      }
+    }
     std::span<const NamedObject> accumulated() override { return functions_.accumulated; }
     std::span<const NamedObject> inputs() override { return functions_.inputs; }
     Adjoint& adjoint_value() { return adjoint_value_; }

@@ -144,6 +144,7 @@ void ReverseRun::sweep() {
 
 void ReverseRun::seed() {
   chain_.seed();
+  if (journal_ != nullptr) chain_.require_loadable_adjoint();
   has_adjoint_ = true;
   position_.phase = Phase::reversal;
   position_.current = none;
@@ -302,6 +303,7 @@ void ReverseRun::report_progress() {
 
 void ReverseRun::finish_report() {
   report_.steps = position_.length;
+  if (samples_) report_.steps_advanced += samples_->steps_advanced();
   report_.budget = options_.memory_budget;
   report_.peak_bytes = meter_.peak() + plan_.fixed_bytes +
                        static_cast<Bytes>(plan_.segment) * options_.tape_bytes_per_step;
