@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -27,6 +28,12 @@ void require(bool holds, const char* problem, const Where& where) {
   if (!holds) throw ArgumentError("reverse", problem, where);
 }
 
+/// A path that does not depend on how it is written.
+fs::path normal_path(const std::string& path) {
+  const fs::path normal = fs::absolute(path).lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 void check_options(const ReverseOptions& options, const Where& where) {
   require(options.memory_budget > 0, "the memory budget is not positive; give bytes", where);
   require(options.largest_state >= 0 && options.tape_bytes_per_step >= 0,
@@ -40,7 +47,7 @@ void check_options(const ReverseOptions& options, const Where& where) {
   require(options.record_every.count() >= 0, "record_every is negative; give a time", where);
   require(options.sampled_segments >= 0, "sampled_segments is negative; give a number", where);
   require(options.resume.empty() || options.spill.empty() ||
-              fs::absolute(options.spill) == fs::absolute(options.resume),
+              normal_path(options.spill) == normal_path(options.resume),
           "spill and resume name different directories; name the same one, because a run that "
           "continues needs its states on disk",
           where);
@@ -54,6 +61,10 @@ void check_options(const ReverseOptions& options, const Where& where) {
           where);
   require(!options.sizes_change || options.spill.empty(),
           "sizes_change keeps states in memory only; leave out spill, or set largest_state instead",
+          where);
+  require(!options.sizes_change || options.codec == ReverseCodec::none || options.largest_state > 0,
+          "the buffers of a codec are made for the largest state, which is not known with "
+          "sizes_change; set largest_state too",
           where);
   require(!options.disk_costs || !options.spill.empty(),
           "disk_costs belong to a directory; set spill", where);
@@ -72,6 +83,13 @@ void check_chain(const ReverseOptions& options, ReverseChain& chain, const Where
           "the bytes of the adjoint are needed and not known; give save_adjoint and load_adjoint, "
           "or give its type a member parts()",
           where);
+}
+
+/// All bits of a number, so that numbers that differ have texts that differ.
+std::string exact_text(double number) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", number);
+  return text;
 }
 
 std::string hash_text(const StoredObject& object) {
@@ -95,7 +113,7 @@ std::vector<std::string> common_lines(const ReverseOptions& options, ReverseChai
       number("spill", options.spill.empty() ? 0 : 1),
       number("sizes_change", options.sizes_change ? 1 : 0),
       number("codec", static_cast<int>(options.codec)),
-      number("tolerance", options.tolerance),
+      "tolerance " + exact_text(options.tolerance),
       number("sampled segments", options.sampled_segments),
       number("check", options.check ? 1 : 0)};
   // First, because the parts of other processes have other sizes.
@@ -238,8 +256,8 @@ ReverseOptions options_in_group(ReverseOptions options, ReverseChain& chain) {
   std::vector<std::string> lines = common_lines(options, chain);
   lines.push_back(options.resume.empty() ? "no journal" : "a journal");
   if (options.disk_costs) {
-    lines.push_back("disk_costs " + std::to_string(options.disk_costs->write) + " and " +
-                    std::to_string(options.disk_costs->read));
+    lines.push_back("disk_costs " + exact_text(options.disk_costs->write) + " and " +
+                    exact_text(options.disk_costs->read));
   }
   group->require_same(lines);
   if (options.resume.empty()) return options;
@@ -353,6 +371,11 @@ ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) const {
   const ReverseOptions options = options_in_group(own_options, chain);
   const StoredObject& state = chain.state();
   const auto codec = make_snapshot_codec(options, state.dtype(), state.header_bytes(), where);
+  if (!options.resume.empty() && !options.spill.empty()) {
+    // A run would make the directory of its journal.
+    std::error_code error;
+    fs::create_directories(options.spill, error);
+  }
   const MeasuredCosts measured = costs_of(options, chain);
   const ReversePlan plan = plan_reversal(options, chain, codec.get(), measured.costs, where);
   ReverseForecast forecast{.steps = plan.steps.value_or(0),

@@ -47,7 +47,7 @@ struct ReverseOptions {
   Bytes largest_state = 0;
   /// States have different sizes. Then states are kept as long as their bytes fit, instead of a
   /// fixed number of them. More steps may be advanced again than with `largest_state` if sizes
-  /// differ little.
+  /// differ little. With a codec, set `largest_state` too.
   bool sizes_change = false;
 
   /// A directory for states that do not fit into memory. Empty: none. With `resume` it must be the
@@ -94,7 +94,8 @@ struct ReverseOptions {
   std::shared_ptr<ReverseGroup> group = {};
 };
 
-/// What a run will take.
+/// What a run will take. Steps and traffic are exact if the length is known and states are kept in
+/// slots of one size: without `sizes_change`, and without zstd or zfp in memory.
 struct ReverseForecast {
   std::uint64_t steps = 0;                 ///< of the chain
   std::uint64_t steps_advanced_again = 0;  ///< calls of `advance` in addition to one per step
@@ -121,8 +122,8 @@ struct ObjectError {
 /// `steps`.
 struct ReverseReport {
   std::uint64_t steps = 0;                 ///< of the chain
-  std::uint64_t steps_advanced = 0;        ///< calls of `advance`
-  std::uint64_t steps_advanced_again = 0;  ///< calls for steps that were run before
+  std::uint64_t steps_advanced = 0;        ///< calls of `advance`, with those for `errors`
+  std::uint64_t steps_advanced_again = 0;  ///< for steps that were run before, without `errors`
   std::uint64_t steps_reversed = 0;
   std::uint64_t states_in_memory = 0;  ///< at a time, at most
   Bytes budget = 0;

@@ -78,7 +78,7 @@ class ZfpCodec final : public SnapshotCodec {
       is_whole = is_whole && size > 0;
       used += round_up(size);
     });
-    return is_whole;
+    return is_whole && used == from.size();
   }
 
  private:
