@@ -1,6 +1,6 @@
-// The driver that reverses the time steps of any program: its overhead on steps that do nothing,
-// the steps that it advances again, two tiers against the optimum, and a run that is divided into
-// jobs.
+// Rows of `ReverseDriver`: its overhead on steps that do nothing, the steps that it advances again,
+// and two tiers against the optimum. The last row compares a run that is divided into jobs with one
+// job.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -157,7 +157,7 @@ struct Entry {
   std::string adjoint_summary;
 };
 
-/// What differs between the functions. Entries are made of it by one function for all of them.
+/// The parts in which the functions differ. One function makes the entries of all of them.
 struct Definition {
   functions::Text text;
   MixedPrecision mixed;

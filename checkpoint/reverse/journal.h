@@ -10,7 +10,7 @@
 
 namespace palimpsest {
 
-/// What a record of the journal says about an object, whose bytes are in the file of the journal.
+/// The entry of an object in a record. The object's bytes are in the journal's data file.
 struct JournalEntry {
   enum class Kind : std::uint32_t {
     in_memory,  ///< a kept state; `number` is its slot
@@ -54,8 +54,8 @@ struct JournalRecord {
 
 /// The journal of a run in a directory that belongs to it alone. A record is a file of its own,
 /// which appears under its name when all of it is on the disk. The two last records are kept, with
-/// everything that they refer to. So the one before can be used when the last one is damaged, or
-/// when another process of a group does not have the last one yet.
+/// everything that they refer to. The one before serves when the last one is damaged, or when
+/// another process of a group does not have the last one yet.
 ///
 /// - `palimpsest-journal.lock` is locked while a process uses the directory.
 /// - `palimpsest-journal.data` has the bytes of states and other objects.

@@ -99,7 +99,7 @@ std::string hash_text(const StoredObject& object) {
   return std::to_string(high) + "/" + std::to_string(low);
 }
 
-/// What a journal and its run must have in common, and so must all processes of a group.
+/// Lines that a journal and its run, and all processes of a group, must have in common.
 std::vector<std::string> common_lines(const ReverseOptions& options, ReverseChain& chain) {
   const auto number = [](const char* name, auto value) {
     return std::string(name) + " " + std::to_string(value);
@@ -123,7 +123,7 @@ std::vector<std::string> common_lines(const ReverseOptions& options, ReverseChai
   return lines;
 }
 
-/// What a journal and its run must have in common.
+/// All lines that a journal and its run must have in common.
 std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain& chain) {
   std::vector<std::string> lines = common_lines(options, chain);
   if (options.group != nullptr) {
@@ -172,7 +172,7 @@ struct MeasuredCosts {
   double step_seconds = 0;
 };
 
-/// The costs of the disk, measured unless they are given. Those of the slowest process of a group.
+/// The costs of the disk, measured unless they are given. A group takes its slowest process's.
 MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
   if (options.spill.empty() || options.disk_costs) return {options.disk_costs};
   MeasuredCosts measured;
