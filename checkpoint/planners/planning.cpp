@@ -33,9 +33,17 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
   return best;
 }
 
+/// The plan, with the identity of its graph.
+Plan labelled(Plan plan, const Graph& graph) {
+  plan.schedule.graph = ScheduledGraph::of(graph);
+  return plan;
+}
+
+}  // namespace
+
 /// Chooses the cheapest schedule with a layout within a limit. A schedule that fits one limit is
 /// also considered for every larger one.
-class CheapestLaidOut {
+class Planning::CheapestLaidOut {
  public:
   struct Found {
     std::size_t at;
@@ -46,7 +54,7 @@ class CheapestLaidOut {
   CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
       : graph_(graph), measured_(measured), limit_(limit) {}
 
-  std::optional<Found> find(bool fast) const {
+  std::optional<Found> find(Aim aim) const {
     std::optional<Found> found;
     std::vector<std::pair<std::size_t, Bytes>> cheaper;  // index and size of a quick layout
     for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
@@ -58,9 +66,13 @@ class CheapestLaidOut {
         cheaper.emplace_back(i, layout.size);
       }
     }
+    if (aim == Aim::any) {
+      if (found) return found;
+      std::ranges::stable_sort(cheaper, {}, [](const auto& one) { return one.second; });
+    }
     // A thorough layout is worth its time when it is near the limit, and when a smaller limit would
     // need it.
-    const Bytes near = fast ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
+    const Bytes near = aim == Aim::soon ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
     std::optional<Bytes> easiest;  // computed when it is needed
     for (const auto& [at, size] : cheaper) {
       if (found && size - limit_ > near) {
@@ -71,7 +83,7 @@ class CheapestLaidOut {
       Layout layout = lay_out(graph_, measured_[at].proposal.schedule, limit_);
       if (layout.size <= limit_) return {{at, std::move(layout)}};
     }
-    if (found && !fast) {
+    if (found && aim == Aim::cheapest) {
       Layout smaller = lay_out(graph_, measured_[found->at].proposal.schedule, limit_);
       if (smaller.size < found->layout.size) found->layout = std::move(smaller);
     }
@@ -99,22 +111,13 @@ class CheapestLaidOut {
   Bytes limit_;
 };
 
-/// The plan, with the identity of its graph.
-Plan labelled(Plan plan, const Graph& graph) {
-  plan.schedule.graph = ScheduledGraph::of(graph);
-  return plan;
-}
-
-}  // namespace
-
-Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposal> known,
-                                           bool fast) {
+Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposal> known, Aim aim) {
   if (graph_.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph_, unlimited).front().schedule);
   // A plan without a budget is final.
-  const bool quickly = fast && budget != unlimited;
+  const bool quickly = aim == Aim::soon && budget != unlimited;
   Layout roomy = quickly ? lay_out_quickly(graph_, everything, unlimited)
                          : lay_out(graph_, everything, unlimited);
   const Bytes keep_all_peak = roomy.size;
@@ -132,10 +135,10 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
 
   std::vector<Measured> measured = propose(limit, known);
   Attempt made{{}, limit, 0, keep_all_peak};
-  made.plan = cheapest(measured, 0, limit, fast);
+  made.plan = cheapest(measured, 0, limit, aim);
   if (!made.plan) {
     made.smallest = engine_.accepts_keep_all() ? keep_all_peak : unlimited;
-    look_lower(std::move(measured), fast, made);
+    look_lower(std::move(measured), aim, made);
   }
   if (made.plan) {
     made.plan->keep_all_peak = keep_all_peak;
@@ -160,10 +163,10 @@ std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> k
 
 /// The plan of the cheapest schedule that fits, among those from `first` on.
 std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::size_t first,
-                                       Bytes limit, bool fast) const {
+                                       Bytes limit, Aim aim) const {
   const std::span<Measured> rest = std::span(measured).subspan(first);
   cheapest_first(rest);
-  auto found = CheapestLaidOut(graph_, rest, limit).find(fast);
+  auto found = CheapestLaidOut(graph_, rest, limit).find(aim);
   if (!found) return {};
   const Proposal proposal = rest[found->at].proposal;
   Simulation simulation = simulate(graph_, proposal.schedule);
@@ -175,7 +178,7 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
 }
 
 /// Looks for a plan when no proposal fits.
-void Planning::look_lower(std::vector<Measured> measured, bool fast, Attempt& made) const {
+void Planning::look_lower(std::vector<Measured> measured, Aim aim, Attempt& made) const {
   std::optional<Lowest> lowest = engine_.lowest(graph_, made.limit);
   if (!lowest) {
     made.measured = std::move(measured);
@@ -186,7 +189,7 @@ void Planning::look_lower(std::vector<Measured> measured, bool fast, Attempt& ma
   const std::size_t proposed = measured.size();
   std::ranges::move(measure(graph_, std::move(lowest->proposals), planner_.name()),
                     std::back_inserter(measured));
-  made.plan = cheapest(measured, proposed, made.limit, fast);
+  made.plan = cheapest(measured, proposed, made.limit, aim);
 }
 
 /// Finds the smallest budget for the proposals.
@@ -202,10 +205,10 @@ void Planning::name_smallest(Attempt& failed, bool any_known) {
 }
 
 /// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It uses
-/// memory up to the limit, but no more than without a limit. When fast, it removes waits only if
-/// that may pay in one run.
-Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool fast) {
-  Attempt result = attempt_packed(budget, known, fast);
+/// memory up to the limit, but no more than without a limit. A plan that is needed soon removes
+/// waits only if that may pay in one run.
+Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, Aim aim) {
+  Attempt result = attempt_packed(budget, known, aim);
   if (!result.plan) return result;
   const Bytes limit = std::min(budget, engine_.limit(result.plan->keep_all_peak, budget));
   std::optional<Layout> apart =
@@ -213,7 +216,7 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
   if (apart) result.plan->layout = std::move(*apart);
   Layout& layout = result.plan->layout;
   // A plan that recomputes nothing is never improved later.
-  const bool is_final = !fast || result.plan->simulation.recomputed == 0;
+  const bool is_final = aim == Aim::cheapest || result.plan->simulation.recomputed == 0;
   if (!is_final &&
       !may_room_pay_at_once(graph_, result.plan->schedule, result.plan->simulation.cost)) {
     return result;
@@ -234,7 +237,7 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   if (failed.certain) return smallest;
   for (int tries = 0; tries < most_tries; ++tries) {
     if (engine_.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
-    Attempt again = attempt_packed(smallest, {}, false);
+    Attempt again = attempt_packed(smallest, {}, Aim::any);
     if (again.plan) return smallest;
     name_smallest(again, false);
     smallest = std::max(again.smallest, smallest + 1);
@@ -243,7 +246,7 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
 }
 
 OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
-  Attempt result = attempt(budget, known, false);
+  Attempt result = attempt(budget, known, Aim::cheapest);
   if (result.plan) return labelled(std::move(*result.plan), graph_);
   name_smallest(result, !known.empty());
   const Bytes smallest = smallest_that_works(result);
@@ -254,13 +257,13 @@ OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
 }
 
 std::optional<Plan> Planning::look(Bytes budget) {
-  std::optional<Plan> plan = attempt(budget, {}, false).plan;
+  std::optional<Plan> plan = attempt(budget, {}, Aim::cheapest).plan;
   if (plan) plan = labelled(std::move(*plan), graph_);
   return plan;
 }
 
 std::optional<Plan> Planning::find(Bytes budget, std::span<const Proposal> known) {
-  std::optional<Plan> plan = attempt(budget, known, true).plan;
+  std::optional<Plan> plan = attempt(budget, known, Aim::soon).plan;
   if (plan) plan = labelled(std::move(*plan), graph_);
   return plan;
 }

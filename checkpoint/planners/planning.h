@@ -45,13 +45,21 @@ class Planning {
     std::vector<Measured> measured = {};  ///< what does not fit, where it promises nothing
   };
 
-  Attempt attempt(Bytes budget, std::span<const Proposal> known, bool fast);
-  Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, bool fast);
+  /// What an attempt looks for. All find a plan for the same budgets, except for `soon`.
+  enum class Aim : std::uint8_t {
+    cheapest,
+    soon,  ///< with quick layouts, where a plan will be improved later
+    any    ///< to know whether there is one
+  };
+  class CheapestLaidOut;
+
+  Attempt attempt(Bytes budget, std::span<const Proposal> known, Aim aim);
+  Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, Aim aim);
   Bytes smallest_that_works(const Attempt& failed);
   std::vector<Measured> propose(Bytes limit, std::span<const Proposal> known);
   std::optional<Plan> cheapest(std::vector<Measured>& measured, std::size_t first, Bytes limit,
-                               bool fast) const;
-  void look_lower(std::vector<Measured> measured, bool fast, Attempt& made) const;
+                               Aim aim) const;
+  void look_lower(std::vector<Measured> measured, Aim aim, Attempt& made) const;
   void name_smallest(Attempt& failed, bool any_known);
 
   const Graph& graph_;

@@ -49,7 +49,7 @@ class Check {
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
-    if (cell == 0) {
+    if (cell == 0 && has_time_to_plan(text_.seed, cell)) {
       if (auto broken = broken_pass_in(text_)) return broken;
       if (auto dearer = dearer_within_more(text_)) return dearer;
       if (auto problem = problem_through_files(text_, 0.7, expected_)) return problem;

@@ -27,7 +27,24 @@ std::size_t twelfths_with_budget(Mode mode) {
   }
 }
 
+/// Whether planning the gradients of a seed's program within a budget takes long.
+bool is_long(std::uint64_t seed) {
+  constexpr NodeId few = 100;
+  try {
+    Tape tape;
+    const ComposedProgram program = compose(tape, program_of(seed));
+    (void)gradient(program.loss, program.parameters);
+    return tape.node_count() > few;
+  } catch (const std::exception&) {
+    return false;  // not a program that can be run
+  }
+}
+
 }  // namespace
+
+bool has_time_to_plan(std::uint64_t seed, std::uint32_t index) {
+  return seed < first_in_bulk || (seed + index) % 8 == 0 || !is_long(seed);
+}
 
 bool is_executed(Cell::Mode mode) { return mode >= Mode::micro_batches; }
 
@@ -53,6 +70,7 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   const bool has_budget =
       with_modules ? below(12) < twelfths_with_budget(cell.mode) : below(4) != 0;
   if (has_budget) cell.share = static_cast<double>(below(11)) / 10;
+  if (cell.share && !has_time_to_plan(seed, index)) cell.share.reset();
   if (cell.mode < Cell::Mode::evaluated && below(4) == 0) {
     cell.precision =
         Precision{static_cast<PrecisionKind>(below(4)), below(2) == 0 ? DType::bf16 : DType::f16};

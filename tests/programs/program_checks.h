@@ -41,6 +41,8 @@ bool is_executed(Cell::Mode mode);
 /// numbers, which would differ between parts of a batch and between runs. Stages and devices refuse
 /// running statistics.
 bool is_model(const ProgramText& text, Cell::Mode mode);
+/// Whether cell number `index` of a program is planned within budgets.
+bool has_time_to_plan(std::uint64_t seed, std::uint32_t index);
 /// Random cell number `index` of a program.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
