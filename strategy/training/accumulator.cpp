@@ -13,7 +13,7 @@ namespace {
   throw ArgumentError("[accumulator] " + message);
 }
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 std::string counted(std::int64_t n, const std::string& what, const char* plural = "s") {
   return std::to_string(n) + " " + what + (n == 1 ? "" : plural);
@@ -27,7 +27,7 @@ void in_parallel(Parameters& parameters, F f) {
 }
 
 [[noreturn]] void refuse_missing(const std::string& name) {
-  refuse("the micro-batch has no gradient of " + quoted(name) +
+  refuse("the micro-batch has no gradient of " + in_quotes(name) +
          "; give one, with zeros if the loss does not depend on the parameter");
 }
 
@@ -48,7 +48,7 @@ GradientAccumulator::GradientAccumulator(AccumulatorOptions options) : options_(
 GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType& own_type)
     : name(std::move(own_name)), type(own_type) {
   if (!is_floating(type.dtype)) {
-    throw DTypeError("[accumulator] parameter " + quoted(name) + " is " + to_string(type) +
+    throw DTypeError("[accumulator] parameter " + in_quotes(name) + " is " + to_string(type) +
                      "; register only parameters of floating dtypes");
   }
   sum = Tensor(type.shape, compute_dtype(type.dtype));
@@ -57,10 +57,10 @@ GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType&
 
 void GradientAccumulator::register_parameter(std::string name, const ValueType& type) {
   if (name.empty()) refuse("a parameter, " + to_string(type) + ", has no name; give one");
-  if (index_.contains(name)) refuse("there are two parameters " + quoted(name) + "; rename one");
+  if (index_.contains(name)) refuse("there are two parameters " + in_quotes(name) + "; rename one");
   require_nothing_given();
   if (count_ > 0) {
-    refuse("parameter " + quoted(name) + " comes after the first micro-batch of an update; " +
+    refuse("parameter " + in_quotes(name) + " comes after the first micro-batch of an update; " +
            "register all before it, or call reset()");
   }
   Parameter parameter(name, type);
@@ -93,10 +93,10 @@ std::size_t GradientAccumulator::index_of(std::string_view name) const {
   std::string known;
   constexpr std::size_t most = 8;
   for (std::size_t i = 0; i < std::min(most, parameters_.size()); ++i) {
-    known += (i > 0 ? ", " : "") + quoted(parameters_[i].name);
+    known += (i > 0 ? ", " : "") + in_quotes(parameters_[i].name);
   }
   if (parameters_.size() > most) known += ", …";
-  refuse("unknown parameter " + quoted(name) + "; " +
+  refuse("unknown parameter " + in_quotes(name) + "; " +
          (known.empty() ? "call register_parameter() first" : "use one of " + known));
 }
 
@@ -105,10 +105,10 @@ std::size_t GradientAccumulator::index_of(std::string_view name) const {
 
 void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor& gradient) {
   if (!gradient.defined())
-    refuse("the gradient of " + quoted(parameter.name) +
+    refuse("the gradient of " + in_quotes(parameter.name) +
            " is empty; give zeros if the loss does not depend on the parameter");
   if (gradient.type() == parameter.type) return;
-  const std::string message = "[accumulator] parameter " + quoted(parameter.name) + " is " +
+  const std::string message = "[accumulator] parameter " + in_quotes(parameter.name) + " is " +
                               to_string(parameter.type) + ", but its gradient is " +
                               to_string(gradient.type());
   if (gradient.shape() != parameter.type.shape) {
@@ -165,8 +165,8 @@ void GradientAccumulator::require_same_parameters(const Gradients& gradients) co
     const Parameter& parameter = parameters_[i];
     const std::string& name = entries[i].name;
     if (parameter.named && !name.empty() && name != parameter.name) {
-      refuse("parameter " + std::to_string(i) + " of the tape is " + quoted(name) +
-             ", but the registered one is " + quoted(parameter.name) +
+      refuse("parameter " + std::to_string(i) + " of the tape is " + in_quotes(name) +
+             ", but the registered one is " + in_quotes(parameter.name) +
              "; record parameters in the same order");
     }
     require_fits(parameter, entries[i].gradient);
@@ -180,7 +180,7 @@ void GradientAccumulator::accumulate(std::string_view name, const Tensor& gradie
   Parameter& parameter = parameters_[index_of(name)];
   require_fits(parameter, gradient);
   if (parameter.given.defined()) {
-    refuse("the gradient of " + quoted(name) +
+    refuse("the gradient of " + in_quotes(name) +
            " was already given in this micro-batch; end it with step(), or discard() it");
   }
   parameter.given = gradient;
