@@ -1,5 +1,7 @@
 #include "autodiff/dtype.h"
 
+#include <ostream>
+
 namespace palimpsest {
 
 std::string_view name_of(DType dtype) {
@@ -27,6 +29,8 @@ std::string_view name_of(DType dtype) {
   }
   return "?";
 }
+
+std::ostream& operator<<(std::ostream& stream, DType dtype) { return stream << name_of(dtype); }
 
 DType promote(DType a, DType b) {
   if (a == b) return a;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -58,6 +59,8 @@ constexpr std::int64_t size_of(DType dtype) {
 
 /// `f32`, `bool` and so on.
 std::string_view name_of(DType dtype);
+/// Writes the name.
+std::ostream& operator<<(std::ostream& stream, DType dtype);
 
 constexpr bool is_floating(DType d) { return d <= DType::f16; }
 constexpr bool is_half(DType d) { return d == DType::bf16 || d == DType::f16; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ostream>
 
 namespace palimpsest {
 
@@ -125,6 +126,10 @@ std::string to_string(const Shape& shape) {
     text += std::to_string(shape[axis]);
   }
   return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& stream, const Shape& shape) {
+  return stream << to_string(shape);
 }
 
 Strides strides_of(const Shape& shape) {

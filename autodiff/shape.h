@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +90,8 @@ class Shape {
 
 /// `(2, 3)`; `()` for a scalar.
 std::string to_string(const Shape& shape);
+/// Writes what `to_string` returns.
+std::ostream& operator<<(std::ostream& stream, const Shape& shape);
 
 /// Axes given by the user, as in `sum(x, {0, 1})` or `sum(x, 0)`; negative ones count from the end.
 class Axes : public std::vector<int> {

@@ -108,7 +108,7 @@ class Search {
         sum_(graph) {}
 
   double run() {
-    if (peak_lower_bound(graph_) > budget_) return std::numeric_limits<double>::infinity();
+    if (peak_bound(graph_).bytes > budget_) return std::numeric_limits<double>::infinity();
     constexpr std::size_t work = 6'000'000;  // vertices and edges of all cuts
     for (const NodeId node : candidates()) {
       if (work_ > work) break;
@@ -184,24 +184,26 @@ class Search {
 
 }  // namespace
 
-Bytes peak_lower_bound(const Graph& graph) {
+PeakBound peak_bound(const Graph& graph) {
   Sum sum(graph);
-  Bytes most = 0;
-  const auto end = [&] { most = std::max(most, sum.bytes()); };
+  PeakBound bound;
+  const auto end = [&](NodeId node) {
+    if (sum.bytes() > bound.bytes) bound = {sum.bytes(), node};
+  };
   sum.begin(0);
   for (ValueId value = 0; value < graph.value_count(); ++value) {
     if (graph.is_present(value)) sum.add(graph.storage(value));
   }
-  end();
+  end(none);
   sum.begin(0);
   for (const ValueId target : graph.targets()) sum.add(graph.storage(target));
-  end();
+  end(none);
   for (const NodeId node : graph.needed_nodes()) {
     sum.begin(graph.workspace(node) - taken_over(graph, node));
     for_each_operand(graph, node, [&](ValueId root) { sum.add(root); });
-    end();
+    end(node);
   }
-  return most;
+  return bound;
 }
 
 double lower_bound(const Graph& graph, Bytes budget) { return Search(graph, budget).run(); }

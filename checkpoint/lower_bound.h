@@ -10,8 +10,11 @@ namespace palimpsest {
 /// size.
 double lower_bound(const Graph& graph, Bytes budget);
 
-/// A lower bound, in bytes, on the peak of any valid schedule: the most that are live at the start,
-/// at the end, or while one node runs.
-Bytes peak_lower_bound(const Graph& graph);
+/// A lower bound, in bytes, on the peak of any valid schedule.
+struct PeakBound {
+  Bytes bytes = 0;     ///< the most that are live at the start, at the end, or while one node runs
+  NodeId node = none;  ///< that node; none for the start and the end
+};
+PeakBound peak_bound(const Graph& graph);
 
 }  // namespace palimpsest

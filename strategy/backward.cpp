@@ -44,8 +44,9 @@ const Tensor& Gradients::operator[](const Var& parameter) const {
   });
   if (entry == entries_.end()) {
     throw ArgumentError(
-        "[gradients] the Var is not a parameter of the tape; record it with tape.parameter(), or "
-        "use gradient(y, x) for derivatives with respect to other values");
+        "[gradients] the Var was not a parameter of the tape when these gradients were computed; "
+        "record it with tape.parameter() before the loss, or use gradient(y, x) for derivatives "
+        "with respect to other values");
   }
   return entry->gradient;
 }
@@ -319,6 +320,10 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
                        const RunOptions& run) { return engine.evaluate(tape, targets, run); });
   report.precision = asked.precision();
   return report;
+}
+
+Report evaluate(const Var& value, const RunOptions& options, Where where) {
+  return evaluate({&value, 1}, options, where);
 }
 
 Forecast forecast_values(std::span<const Var> values, const RunOptions& options, const Rates& rates,

@@ -75,8 +75,10 @@ Gradients backward(const LossAndOutputs& values, const RunOptions& options = {},
 Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& options = {},
                    Where where = Where::current());
 
-/// The plan that `backward` would follow, without running anything. `backward` may reach this plan
-/// only after it has been run for a while (see `RunOptions::planner`). Throws as `backward`.
+/// Plans `backward` without running anything. Takes as long as the whole planner, where `backward`
+/// may begin with a fast plan (see `RunOptions::planner`). After this, `backward` with these
+/// options follows this plan. After `backward`, this is the plan that it follows. Throws as
+/// `backward`.
 Plan plan_backward(const LossAndOutputs& values, const RunOptions& options = {},
                    Where where = Where::current());
 
@@ -114,6 +116,8 @@ std::ostream& write_compilation(std::ostream& stream, const LossAndOutputs& valu
 /// `ArgumentError` without values, and `BudgetError` as `backward`.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());
+/// Likewise, of one value, such as a product with a Hessian.
+Report evaluate(const Var& value, const RunOptions& options = {}, Where where = Where::current());
 
 /// Predicts memory and time of `evaluate` with the given rates, without running anything.
 Forecast forecast_values(std::span<const Var> values, const RunOptions& options = {},

@@ -182,6 +182,11 @@ Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured) {
     const Bytes size = lay_out(graph, one.proposal.schedule, one.peak).size;
     if (size < lowest.size) lowest = {size, {one.proposal}};
   }
+  // A layout far above the peak is not improved for long. Just below a known size, it is.
+  const Schedule& schedule = lowest.proposals.front().schedule;
+  if (schedule.steps.size() <= short_schedule) {
+    lowest.size = std::min(lowest.size, lay_out(graph, schedule, lowest.size - 1).size);
+  }
   return lowest;
 }
 

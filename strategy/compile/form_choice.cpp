@@ -88,7 +88,7 @@ double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptio
   LoweredForms forms(tape, spec);
   const auto plan = [&](GraphForm form) -> OrRefusal<Seconds> {
     const Graph& graph = forms.get(tape, spec, form)->graph();
-    if (peak_lower_bound(graph) > options.memory_budget) return Seconds{infinite};
+    if (peak_bound(graph).bytes > options.memory_budget) return Seconds{infinite};
     const std::optional<Plan> found =
         Planning(graph, *planner_of(options)).look(options.memory_budget);
     return Seconds{found ? found->simulation.cost : infinite};

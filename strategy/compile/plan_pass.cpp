@@ -2,6 +2,9 @@
 
 #include <optional>
 
+#include "checkpoint/lower_bound.h"
+#include "strategy/explain/node_labels.h"
+
 namespace palimpsest {
 namespace {
 
@@ -16,7 +19,7 @@ class PlanPass {
     std::optional<PlannedVersion> soon;
     if (fast_first && !only_form(options_)) soon = find_soon();
     OrRefusal<PlannedVersion> found = soon ? OrRefusal<PlannedVersion>(*std::move(soon)) : whole();
-    if (!found) return found;
+    if (!found) return with_remedy(found.refusal());
     found->keep_all_cost = keep_all_cost(options_, program_.forms, one_pass_cost_);
     found->is_new = !is_known_ && program_.versions.made() > made;
     return found;
@@ -24,6 +27,21 @@ class PlanPass {
 
  private:
   using Found = std::optional<PlannedVersion>;
+
+  /// Adds to a refusal what takes most memory by itself, and what the user can do.
+  BudgetError with_remedy(const BudgetError& refusal) {
+    if (refusal.own_limit()) return refusal;
+    const bool simplify = may_simplify(options_) && program_.forms.is_simplified();
+    const std::shared_ptr<const Lowered>& lowered = lower({may_fuse(options_), simplify});
+    const auto [bytes, node] = peak_bound(lowered->graph());
+    const std::string alone =
+        node == none ? "parameters, gradients and outputs take "
+                     : NodeLabels::of(tape_, *lowered).describe(node) + " alone takes ";
+    return BudgetError(std::string(refusal.what()) + "; " + alone + format_bytes(bytes) +
+                           "; give a larger budget, or record smaller operations" +
+                           (spec_.threads > 1 ? ", or use fewer threads" : ""),
+                       refusal.budget(), refusal.smallest_feasible());
+  }
 
   /// The plan of the whole planner, in its best form.
   OrRefusal<PlannedVersion> whole() {

@@ -18,8 +18,7 @@ constexpr std::size_t least_versions = 4;
 
 Bytes bytes_of_version(const PlanVersionPtr& version) {
   const Bytes compiled = version->compiled != nullptr ? version->compiled->bytes() : 0;
-  const Bytes labels =
-      version->explanation != nullptr ? version->explanation->metadata_bytes() : 0;
+  const Bytes labels = version->explanation != nullptr ? version->explanation->metadata_bytes() : 0;
   return version->plan->metadata_bytes() + compiled + labels;
 }
 
@@ -142,6 +141,14 @@ OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
   const PlanVersionPtr version = insert(request, std::move(*plan));
   version->improvement = PlanImprovement(stopwatch.seconds(), false);
   return version;
+}
+
+void PlanVersions::served(const PlanVersion& version, double seconds) {
+  for (const PlanVersionPtr& each : versions_) {
+    const bool competes =
+        each->improvement.is_fast() && each->key == version.key && each->budget == version.budget;
+    if (each.get() == &version || competes) each->improvement.served(seconds);
+  }
 }
 
 const PlanVersionPtr& PlanVersions::insert(const Request& request, Plan plan) {

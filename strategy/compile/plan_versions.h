@@ -65,6 +65,9 @@ class PlanVersions {
   /// Makes a plan by the planner itself. A budget that was refused before is refused at once,
   /// unless a plan made since fits.
   OrRefusal<PlanVersionPtr> plan(const Request& request);
+  /// Notes that a plan has served for `seconds` more. Counts for fast plans of the other forms too,
+  /// since the whole planner may find that one of them is better.
+  void served(const PlanVersion& version, double seconds);
 
   /// Approximate bytes kept.
   Bytes bytes() const;

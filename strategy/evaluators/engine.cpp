@@ -60,19 +60,18 @@ struct Engine::State {
   Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                          const RunOptions& options);
 
-  /// Compiles without the cache and without running. Calls `use(compilation, spec)` while the
+  /// Compiles by the whole planner, without running. Calls `use(compilation, spec)` while the
   /// loops' memory is reserved.
   template <class Use>
-  auto compile_only(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                    const RunOptions& options, Use use, bool afresh = false,
+  auto compile_only(ProgramCache& programs, Tape& tape, std::span<const ValueId> targets,
+                    NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
     spec.afresh = afresh;
-    ProgramCache own;
     const LoopBudgetScope scope(tape);
-    const CompileContext context{.cache = own,
+    const CompileContext context{.cache = programs,
                                  .loops = &loops,
                                  .free_memory = &free,
                                  .kept = runner.memory().kept() + spare_bytes(),
@@ -105,7 +104,7 @@ Report Engine::State::run(Tape& tape, const Compilation& compiled, const Program
   Report report =
       runner.run(tape, compiled.program, {within, spec.threads, round, observer, observed});
   PlanVersion& version = *compiled.version;
-  version.improvement.served(report.run_seconds);
+  compiled.cached->versions.served(version, report.run_seconds);
   report.budget = compiled.budget;
   report.explanation = version.explanation;
   report.plan_reused = version.reused;
@@ -195,16 +194,17 @@ std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
   return state_->compile_only(
-      tape, targets, backward_begins, options,
+      state_->cache, tape, targets, backward_begins, options,
       [&](const Compilation& compiled, const ProgramSpec&) { return plan_of(compiled, tape); });
 }
 
 void Engine::write_compilation(std::ostream& stream, Tape& tape, std::span<const ValueId> targets,
                                NodeId backward_begins, const RunOptions& options, DumpLevel level) {
   CompileLog log(level);
+  ProgramCache own;  // the log shows the work of all passes
   try {
     const auto use = [](const Compilation&, const ProgramSpec&) {};
-    state_->compile_only(tape, targets, backward_begins, options, use, false, &log);
+    state_->compile_only(own, tape, targets, backward_begins, options, use, false, &log);
   } catch (const BudgetError&) {
     log.write(stream);
     throw;
@@ -214,9 +214,10 @@ void Engine::write_compilation(std::ostream& stream, Tape& tape, std::span<const
 
 Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                     const RunOptions& options) {
+  ProgramCache own;  // the graph is that of a tape that has computed nothing
   const auto graph_within = [&](const RunOptions& within) {
     return state_->compile_only(
-        tape, targets, backward_begins, within,
+        own, tape, targets, backward_begins, within,
         [](const Compilation& compiled, const ProgramSpec&) {
           return compiled.program->lowered->graph();
         },
@@ -246,7 +247,7 @@ Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId b
     within.memory_budget = compiled.budget;
     return Forecast{plan_of(compiled, tape), RunMemory::peak_of(executor, within), seconds};
   };
-  return state_->compile_only(tape, targets, backward_begins, options, use);
+  return state_->compile_only(state_->cache, tape, targets, backward_begins, options, use);
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {

@@ -112,21 +112,28 @@ Explanation::Budgets Explanation::other_budgets(int points) const {
     const double overhead = base > 0 ? plan.simulation.cost / base - 1 : 0;
     return Alternative{budget, plan.predicted_peak(), overhead};
   };
-  const auto within = [&](Bytes budget) -> std::optional<Alternative> {
-    const std::optional<Plan> plan = planning.look(budget);
-    if (!plan) return {};
-    return alternative(budget, *plan);
-  };
-  const Bytes budget = smallest_budget(*graph_, *planner_);
-  const Plan smallest = planning.make(budget);
-  Budgets budgets{peak_lower_bound(*graph_),
+  Bytes budget = smallest_budget(*graph_, *planner_);
+  Plan smallest = planning.make(budget);
+  const Bytes peak = plan_->predicted_peak();
+  const Bytes budget_of_less = peak - peak / 10;
+  const std::optional<Plan> less = planning.look(budget_of_less);
+  // The search for the smallest budget is not exhaustive.
+  if (less && less->predicted_peak() < budget) {
+    budget = less->predicted_peak();
+    smallest = *less;
+  }
+  Budgets budgets{peak_bound(*graph_).bytes,
                   alternative(budget, smallest),
                   smallest.schedule.steps[peak_step_of(smallest)].id,
                   {},
                   {},
                   {}};
-  const Bytes peak = plan_->predicted_peak();
-  budgets.less = within(peak - peak / 10);
+  const auto within = [&](Bytes more) -> std::optional<Alternative> {
+    const std::optional<Plan> plan = planning.look(more);
+    if (!plan) return {};
+    return alternative(more, *plan);
+  };
+  if (less) budgets.less = alternative(budget_of_less, *less);
   budgets.more = within(peak + std::min<Bytes>(1 << 20, peak / 10));
   budgets.curve.push_back(budgets.smallest);
   const Bytes range = std::max<Bytes>(0, plan_->keep_all_peak - budget);
@@ -136,13 +143,6 @@ Explanation::Budgets Explanation::other_budgets(int points) const {
     }
   }
   return budgets;
-}
-
-std::string Explanation::describe(NodeId node) const {
-  std::string text(labels_.operation(node));
-  if (!labels_.name(node).empty()) text.append(" ").append(labels_.name(node));
-  if (!labels_.line(node).empty()) text.append(" (").append(labels_.line(node)).append(")");
-  return text;
 }
 
 }  // namespace palimpsest

@@ -72,7 +72,7 @@ class Explanation {
     return graph_->backward_begins() && node >= *graph_->backward_begins();
   }
   /// `operation name (line)` of a node, as far as known.
-  std::string describe(NodeId node) const;
+  std::string describe(NodeId node) const { return labels_.describe(node); }
 
   /// Bytes of the labels, in addition to the graph and plan, which programs own too.
   Bytes metadata_bytes() const { return labels_.metadata_bytes(); }

@@ -81,6 +81,13 @@ std::uint64_t NodeLabels::hash_of(const Tape& tape) {
   return hash;
 }
 
+std::string NodeLabels::describe(NodeId node) const {
+  std::string text(operation(node));
+  if (!name(node).empty()) text.append(" ").append(name(node));
+  if (!line(node).empty()) text.append(" (").append(line(node)).append(")");
+  return text;
+}
+
 Bytes NodeLabels::metadata_bytes() const {
   Bytes bytes = static_cast<Bytes>(nodes_.size() * sizeof nodes_[0]);
   for (const std::string& text : texts_) bytes += static_cast<Bytes>(sizeof text + text.size());

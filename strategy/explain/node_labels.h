@@ -31,6 +31,9 @@ class NodeLabels {
   /// As in `model.cpp:14`; empty where it is not known.
   std::string_view line(NodeId node) const { return texts_[nodes_[node][2]]; }
 
+  /// `operation name (line)` of a node, as far as known.
+  std::string describe(NodeId node) const;
+
   /// The different texts. `indices` says which of them are a node's operation, name and line.
   const std::vector<std::string>& texts() const { return texts_; }
   const std::array<std::uint32_t, 3>& indices(NodeId node) const { return nodes_[node]; }

@@ -128,9 +128,11 @@ void Optimizer::start(std::span<const Gradients::Entry> entries) {
 std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> entries) const {
   const std::string owner = "[" + common_.name + "] ";
   if (entries.size() != kept_.size()) {
+    const bool is_more = entries.size() > kept_.size();  // a tape that was not cleared
     throw ArgumentError(owner + std::to_string(entries.size()) +
                         " parameters given after steps with " + std::to_string(kept_.size()) +
-                        "; use one optimizer per model");
+                        "; " + (is_more ? "call tape.clear() before each step, or use" : "use") +
+                        " one optimizer per model");
   }
   std::vector<std::size_t> places;
   std::vector<bool> is_taken(kept_.size());

@@ -1,5 +1,7 @@
 #include "autodiff/shape.h"
 
+#include <sstream>
+
 #include "autodiff/tensor.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
@@ -77,6 +79,9 @@ TEST_CASE("axes are inserted and erased") {
   CHECK(shape == Shape{1, 2});
   CHECK(to_string(shape) == "(1, 2)");
   CHECK(to_string(Shape{}) == "()");
+  std::ostringstream stream;
+  stream << shape << " " << DType::bf16 << " " << Shape{};
+  CHECK(stream.str() == "(1, 2) bf16 ()");
   CHECK(shape[-1] == 2);
 
   CHECK_THROWS_WITH(shape.insert(3, 1), Contains("no place 3 in shape (1, 2); give 0 to 2"));

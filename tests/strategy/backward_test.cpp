@@ -40,6 +40,58 @@ TEST_CASE("backward gives a gradient for every parameter and the loss") {
   CHECK_THROWS_WITH(gradients[q.loss], Contains("not a parameter") && Contains("gradient(y, x)"));
 }
 
+/// Many small steps, which a fast planner plans first.
+Var long_chain(Tape& tape) {
+  Var y = tape.parameter(Tensor::normal({64}, 1), "start");
+  for (int step = 0; step < 60; ++step) y = sin(matmul(y, tape.constant(Tensor::eye(64)))) * y;
+  return sum(y);
+}
+
+TEST_CASE("backward follows the plan that plan_backward found") {
+  Tape alone;
+  const Var loss = long_chain(alone);
+  const RunOptions options{.memory_budget = plan_backward(loss).predicted_peak() / 3};
+  Tape planned;
+  const Var same = long_chain(planned);
+  const Plan plan = plan_backward(same, options);
+  const Report report = backward(same, options).report();
+  CHECK(report.predicted_peak == plan.predicted_peak());
+  CHECK(report.recomputed == plan.simulation.recomputed);
+  CHECK(plan.simulation.recomputed > 0);
+  // The other way round: the plan that serves.
+  const Report first = backward(loss, options).report();
+  CHECK(plan_backward(loss, options).predicted_peak() == first.predicted_peak);
+  CHECK(plan_backward(loss, options).simulation.recomputed == first.recomputed);
+}
+
+TEST_CASE("a refused budget names the operation that needs most, and its line") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({40, 40}, 1));
+  const Var loss = sum(sin(matmul(x, x)));
+  CHECK_THROWS_WITH(backward(loss, {.memory_budget = 1000, .threads = 1}),
+                    Contains("matmul") && Contains("backward_test.cpp:") &&
+                        Contains("alone takes ") && Contains("record smaller operations") &&
+                        !Contains("fewer threads"));
+  CHECK_THROWS_WITH(backward(loss, {.memory_budget = 1000, .threads = 2}),
+                    Contains("fewer threads"));
+  // The named budget is enough, and at least what that operation takes.
+  const Var small = sum(tape.parameter(Tensor::zeros({1000})));
+  try {
+    backward(small, {.memory_budget = 1000});
+    FAIL("the budget was enough");
+  } catch (const BudgetError& error) {
+    CHECK(backward(small, {.memory_budget = error.smallest_feasible()}).report().measured_peak <=
+          error.smallest_feasible());
+  }
+}
+
+TEST_CASE("one value is evaluated within a budget") {
+  Quadratic q;
+  const Report report = evaluate(q.loss, {.memory_budget = 1_KiB});
+  CHECK(report.measured_peak <= 1_KiB);
+  CHECK(q.loss.item() == 14);
+}
+
 TEST_CASE("backward leaves the tape as it was recorded") {
   Quadratic q;
   const std::uint32_t nodes = q.tape.node_count();

@@ -176,6 +176,22 @@ TEST_CASE("a fast plan serves until the whole of planning is a tenth of its time
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
 }
 
+TEST_CASE("a run counts for the fast plans of the other forms of a program") {
+  const auto fused = shared(tests::chain(63, 64, 1e-9));
+  const auto unfused = shared(tests::chain(64, 64, 1e-9));
+  const auto planner = std::make_shared<Thorough>();
+  const Bytes budget = unlimited - 1;
+  Store store;
+  const PlanVersionPtr serving = store.plan_fast({fused, planner, budget});
+  const PlanVersionPtr idle = store.plan_fast({unfused, planner, budget});
+  const PlanVersionPtr elsewhere = store.plan_fast({unfused, planner, budget - 1});
+  REQUIRE((serving != nullptr && idle != nullptr && elsewhere != nullptr));
+  store.served(*serving, 3.1);
+  CHECK(store.find({fused, planner, budget})->plan->planner == "thorough");
+  CHECK(store.find({unfused, planner, budget})->plan->planner == "thorough");
+  CHECK(elsewhere->improvement.is_fast());
+}
+
 TEST_CASE("a fast first plan gets room for steps to run at once when it has served") {
   const PlannerPtr planner = automatic({.moves = 0});
   int shorter = 0;
