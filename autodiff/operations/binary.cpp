@@ -40,7 +40,18 @@ void run(BinaryKernel<T, Y> function, const KernelCall& call) {
   const T* a_data = a.as<T>();
   const T* b_data = b.as<T>();
   Y* y_data = y.as<Y>();
-  for_rows(Broadcast<2>(y.shape(), {a.shape(), b.shape()}), [&](const Row<2>& row) {
+  const Broadcast<2> broadcast(y.shape(), {a.shape(), b.shape()});
+  // The kernels compute at least a cache line of elements at once.
+  constexpr std::int64_t short_row = 64;
+  if (broadcast.rows() > 1 && broadcast.row_length() < short_row) {
+    for_gathered_rows<2, T>(
+        broadcast, {a_data, b_data},
+        [&](const std::array<const T*, 2>& data, std::int64_t first, std::int64_t n) {
+          function(data[0], 1, data[1], 1, y_data + first, n);
+        });
+    return;
+  }
+  for_rows(broadcast, [&](const Row<2>& row) {
     function(a_data + row.offset[0], row.step[0], b_data + row.offset[1], row.step[1],
              y_data + row.first, row.length);
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -47,6 +48,13 @@ class Broadcast {
       sizes_[0] = 1;
     }
     elements_ = result.elements();
+    for (std::size_t i = 0; i < N; ++i) {
+      dense_[i] = true;
+      for (std::int64_t axis = rank_ - 1, stride = 1; axis >= 0; --axis) {
+        dense_[i] = dense_[i] && strides_[i][static_cast<std::size_t>(axis)] == stride;
+        stride *= sizes_[static_cast<std::size_t>(axis)];
+      }
+    }
   }
 
   std::int64_t row_length() const { return sizes_[at(rank_ - 1)]; }
@@ -67,11 +75,41 @@ class Broadcast {
     return row;
   }
 
+  /// True if no element of operand `i` is repeated: it has the elements of the result, in order.
+  bool is_dense(std::size_t i) const { return dense_[i]; }
+
+  /// Copies the elements of operand `i` for rows [begin, end), repeated ones too.
+  template <class T>
+  void gather(std::size_t i, const T* operand, std::int64_t begin, std::int64_t end, T* to) const {
+    const auto& strides = strides_[i];
+    std::array<std::int64_t, max_rank> place{};
+    const T* from = operand;
+    for (std::int64_t axis = rank_ - 2, index = begin; axis >= 0; --axis) {
+      const auto k = static_cast<std::size_t>(axis);
+      place[k] = index % sizes_[k];
+      from += place[k] * strides[k];
+      index /= sizes_[k];
+    }
+    const std::int64_t length = row_length();
+    const bool repeats = strides[at(rank_ - 1)] == 0;
+    for (std::int64_t row = begin; row < end; ++row, to += length) {
+      for (std::int64_t k = 0; k < length; ++k) to[k] = from[repeats ? 0 : k];
+      for (int axis = rank_ - 2; axis >= 0; --axis) {
+        const std::size_t k = at(axis);
+        from += strides[k];
+        if (++place[k] < sizes_[k]) break;
+        from -= sizes_[k] * strides[k];
+        place[k] = 0;
+      }
+    }
+  }
+
  private:
   static constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
   std::array<std::int64_t, max_rank> sizes_{};
   std::array<std::array<std::int64_t, max_rank>, N> strides_{};
+  std::array<bool, N> dense_{};
   std::int64_t elements_ = 0;
   int rank_ = 0;
 };
@@ -90,6 +128,33 @@ void for_rows(const Broadcast<N>& broadcast, F f) {
   parallel_chunks(broadcast.rows(), grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) f(broadcast.row(index, 0, length));
   });
+}
+
+/// Calls `f(data, first, n)` for runs of elements [first, first + n) of the result, in parallel.
+/// `data` points to as many elements of each operand, one for each element of the result. Several
+/// rows are one run, with copies of operands that are repeated. Suits short rows.
+template <std::size_t N, class T, class F>
+void for_gathered_rows(const Broadcast<N>& broadcast, const std::array<const T*, N>& operands,
+                       F f) {
+  constexpr std::int64_t most = 512;
+  const std::int64_t length = broadcast.row_length();
+  const std::int64_t rows = std::max<std::int64_t>(1, most / length);
+  parallel_chunks(divide_up(broadcast.rows(), rows), grain_for(static_cast<double>(rows * length)),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    alignas(64) T copies[N][most];
+                    for (std::int64_t run = begin; run < end; ++run) {
+                      const std::int64_t first = run * rows;
+                      const std::int64_t last = std::min(first + rows, broadcast.rows());
+                      std::array<const T*, N> data;
+                      for (std::size_t i = 0; i < N; ++i) {
+                        data[i] = broadcast.is_dense(i) ? operands[i] + first * length : copies[i];
+                        if (!broadcast.is_dense(i)) {
+                          broadcast.gather(i, operands[i], first, last, copies[i]);
+                        }
+                      }
+                      f(data, first * length, (last - first) * length);
+                    }
+                  });
 }
 
 }  // namespace palimpsest

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/binary_functions.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
@@ -69,6 +71,32 @@ TEST_CASE("positions of extremes are the first ones, also of NaN and across bloc
       CHECK(argmax(given()).item() == static_cast<double>(place));
       CHECK(argmin(given()).item() == static_cast<double>(place));
     }
+  }
+}
+
+TEST_CASE("functions of two numbers have the bits of those of repeated elements") {
+  const DType dtype = GENERATE(DType::i64, DType::bf16, DType::f32, DType::f64);
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 60; ++trial) {
+    const auto below = [&](int n) { return static_cast<std::int64_t>(random() % unsigned(n)); };
+    Shape result, left, right;
+    for (int axis = 0; axis < 4; ++axis) {
+      const std::int64_t size = 1 + below(axis == 3 ? 70 : 9);
+      const std::int64_t repeated = below(3);
+      result.push_back(size);
+      left.push_back(repeated == 0 ? 1 : size);
+      right.push_back(repeated == 1 ? 1 : size);
+    }
+    CAPTURE(name_of(dtype), to_string(left), to_string(right));
+    Tape tape;
+    const auto operand = [&](const Shape& shape, std::uint64_t seed) {
+      return tape.constant(Tensor::normal(shape, seed, 2, 3, DType::f64).to(dtype));
+    };
+    const Var a = operand(left, 1), b = operand(right, 2);
+    const Var whole_a = broadcast_to(a, result), whole_b = broadcast_to(b, result);
+    CHECK(same_bits((a - b).value(), (whole_a - whole_b).value()));
+    CHECK(same_bits((a > b).value(), (whole_a > whole_b).value()));
+    CHECK(same_bits(remainder(a, b).value(), remainder(whole_a, whole_b).value()));
   }
 }
 
