@@ -1,7 +1,9 @@
 #include "autodiff/gradient.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "autodiff/interpreter.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/recording_guards.h"
 
@@ -31,6 +33,60 @@ void set_column(const Tensor& matrix, std::int64_t columns, std::int64_t i, cons
     }
   });
 }
+
+/// The values that a derivative needs, when it is computed for one seed after another. Values that
+/// do not depend on the seed are computed once. A tape with an evaluator may have a budget, so they
+/// are not kept there.
+class SeededValues {
+ public:
+  SeededValues(Tape& tape, const Var& seed, const Var& slope) : tape_(tape) {
+    const std::uint32_t last = tape.producer(slope.id());
+    std::vector<bool> needed(last + 1);
+    needed[last] = true;
+    for (NodeId node = last + 1; node-- > 0;) {
+      if (!needed[node]) continue;
+      for (const ValueId input : tape.inputs(node)) needed[tape.producer(input)] = true;
+    }
+    std::vector<bool> depends(tape.value_count());
+    depends[seed.id()] = true;
+    std::vector<bool> read(tape.value_count());
+    for (NodeId node = seed.node() + 1; node <= last; ++node) {
+      const auto inputs = tape.inputs(node);
+      if (!needed[node] || std::ranges::none_of(inputs, [&](ValueId x) { return depends[x]; })) {
+        continue;
+      }
+      for (ValueId i = 0; i < tape.output_count(node); ++i) {
+        depends[tape.first_output(node) + i] = true;
+        changing_.push_back(tape.first_output(node) + i);
+      }
+      for (const ValueId input : inputs) {
+        if (depends[input] || tape.has_value(input) || read[input]) continue;
+        read[input] = true;
+        fixed_.push_back(input);
+      }
+    }
+    if (tape.evaluator() != nullptr) {
+      fixed_.clear();
+    } else {
+      interpret(tape, fixed_);
+    }
+  }
+  ~SeededValues() {
+    for (const ValueId value : fixed_) tape_.drop(value);
+  }
+  SeededValues(const SeededValues&) = delete;
+  SeededValues& operator=(const SeededValues&) = delete;
+
+  /// Forgets what was computed for the last seed.
+  void drop() const {
+    for (const ValueId value : changing_) tape_.drop(value);
+  }
+
+ private:
+  Tape& tape_;
+  std::vector<ValueId> changing_;
+  std::vector<ValueId> fixed_;
+};
 
 }  // namespace
 
@@ -81,10 +137,11 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
   const Var seed = tape.constant(unit, {}, where);
   const Var slope =
       by_columns ? jvp(y, x, seed, where) : vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0];
+  const SeededValues values(tape, seed, slope);
   for (std::int64_t i = 0; i < unit.elements(); ++i) {
     set_element(unit, i, 1);
     tape.set_buffer(seed.id(), unit.buffer());
-    for (ValueId made = seed.id() + 1; made < tape.value_count(); ++made) tape.drop(made);
+    values.drop();
     const Tensor value = slope.value().to(x.dtype());
     if (by_columns) {
       set_column(result, columns, i, value);

@@ -1,7 +1,9 @@
 #include "autodiff/gradient.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "autodiff/custom.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
@@ -78,6 +80,31 @@ TEST_CASE("Jacobians and Hessians leave nothing on the tape, and rows of every d
   CHECK(jacobian(nothing, x).shape() == Shape{0, 1, 3});
   CHECK(tape.node_count() == nodes);
   CHECK(same_bits((total + 1).value(), Tensor::scalar(74).to(dtype)));
+}
+
+TEST_CASE("a Jacobian computes what does not depend on the seed once, and keeps none of it") {
+  int runs = 0;
+  const CustomOperation counted({
+      .name = "counted",
+      .forward =
+          [&](const CustomCall& call) {
+            ++runs;
+            std::ranges::copy(call.inputs[0].data<double>(),
+                              call.outputs[0].data<double>().begin());
+          },
+      .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
+  });
+  Tape tape;
+  const Var x = tape.parameter(f64({1, 2, 4}));
+  const Var inner = counted({exp(x)});
+  const Var y = reshape(inner, {3, 1}) * reshape(sin(inner), {1, 3});
+  const Tensor by_columns = jacobian(y, x);
+  CHECK(runs == 1);
+  const Tensor by_rows = jacobian(slice(reshape(y, {9}), 0, {.start = 0, .stop = 3}), x);
+  CHECK(runs == 2);
+  CHECK(!tape.has_value(inner.id()));
+  check_close(by_rows.reshape({9}),
+              slice(tape.constant(by_columns.reshape({27})), 0, {.start = 0, .stop = 9}).value());
 }
 
 TEST_CASE("jvp is the Jacobian times a tangent") {
