@@ -8,24 +8,15 @@
 
 #include "autodiff/kernels/pack.h"
 #include "autodiff/kernels/pack_exponential.h"
+#include "autodiff/kernels/pack_lanes.h"
 #include "autodiff/kernels/pack_logarithm.h"
+#include "autodiff/kernels/pack_special.h"
+#include "autodiff/kernels/pack_trigonometric.h"
 #include "autodiff/kernels/special_functions.h"
 
-/// Functions of packs that the formulas call, in addition to those of pack_exponential.h and
-/// pack_logarithm.h. Most are Eigen's, the others the C library's.
+/// Functions of packs that the formulas call, in addition to those of the other headers pack_*.h.
+/// Most are Eigen's, the others the C library's.
 namespace palimpsest::PALIMPSEST_LEVEL {
-
-/// Applies `f` lane by lane, in a loop that compilers may vectorize.
-template <class T, class F, class... X>
-Pack<T> by_lanes(F f, const Pack<T>& first, const X&... rest) {
-  alignas(vector_bytes) T y[Pack<T>::size];
-  first.store(y);
-  const auto apply = [&](const auto&... more) {
-    for (int i = 0; i < Pack<T>::size; ++i) y[i] = f(y[i], more[i]...);
-  };
-  apply(rest.lanes()...);
-  return Pack<T>::load(y);
-}
 
 /// Calls `f` for every number. Not inlined, and without a known count, so that it is not unrolled:
 /// the calls take most of the time.
@@ -98,22 +89,19 @@ template <class T>
 Pack<T> erfc(const Pack<T>& x) {
   return by_calls([](T number) { return static_cast<T>(std::erfc(double{number})); }, x);
 }
-template <class T>
-Pack<T> log_gamma(const Pack<T>& x) {
-  return by_calls([](T number) { return static_cast<T>(palimpsest::log_gamma(number)); }, x);
+inline Pack<float> log_gamma(const Pack<float>& x) {
+  return in_f64([](const Pack<double>& wide) { return log_gamma(wide); }, x);
+}
+inline Pack<float> inverse_erf(const Pack<float>& x) {
+  return in_f64([](const Pack<double>& wide) { return inverse_erf(wide); }, x);
+}
+inline Pack<float> bessel_i(int n, bool scaled, const Pack<float>& x) {
+  return in_f64([=](const Pack<double>& wide) { return bessel_i(n, scaled, wide); }, x);
 }
 template <class T>
 Pack<T> polygamma(int order, const Pack<T>& x) {
+  if (order == 0) return in_f64([](const Pack<double>& wide) { return digamma(wide); }, x);
   return by_calls([=](T number) { return static_cast<T>(palimpsest::polygamma(order, number)); },
-                  x);
-}
-template <class T>
-Pack<T> inverse_erf(const Pack<T>& x) {
-  return by_calls([](T number) { return static_cast<T>(palimpsest::inverse_erf(number)); }, x);
-}
-template <class T>
-Pack<T> bessel_i(int n, bool scaled, const Pack<T>& x) {
-  return by_calls([=](T number) { return static_cast<T>(palimpsest::bessel_i(n, scaled, number)); },
                   x);
 }
 template <class T>
@@ -225,13 +213,6 @@ T sum_lanes(const Pack<T>& x) {
     for (int i = 0; i < Pack<T>::size; ++i) total += x.lanes()[i];
     return total;
   }
-}
-
-/// √x, correctly rounded. Eigen's psqrt refines an estimate once: it is not correctly rounded,
-/// differs between processors and gives NaN at ∞.
-template <class T>
-Pack<T> root(const Pack<T>& x) {
-  return by_lanes([](T number) { return std::sqrt(number); }, x);
 }
 
 /// NaN handling of minima and maxima; integers have no NaN.

@@ -1,6 +1,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
@@ -88,6 +90,57 @@ TEST_CASE("special functions have their known values", "[elementwise]") {
       {"trunc", [](const Var& v) { return trunc(v); }, -2.75, -2, 0},
   };
   for (const Row& row : rows) check(row);
+}
+
+TEST_CASE("a number has the same bits alone and among others", "[elementwise]") {
+  const std::pair<const char*, Function> functions[] = {
+      {"sin", [](const Var& v) { return sin(v); }},
+      {"cos", [](const Var& v) { return cos(v); }},
+      {"lgamma", [](const Var& v) { return lgamma(v); }},
+      {"digamma", [](const Var& v) { return digamma(v); }},
+      {"erfinv", [](const Var& v) { return erfinv(v); }},
+      {"i0", [](const Var& v) { return i0(v); }},
+      {"i1", [](const Var& v) { return i1(v); }},
+      {"i0e", [](const Var& v) { return i0e(v); }},
+      {"I3", [](const Var& v) { return bessel_i(3, false, v); }}};
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  // Numbers of all ranges that the formulas tell apart, so that each vector has several of them.
+  std::vector<double> numbers = {0,   -0.0, infinity, -infinity, nan,  1,    -1,    2,     -3,
+                                 0.9, -0.1, 0.5,      0.99999,   1e-9, 1e-5, 1e300, 5e-324};
+  for (int i = 0; i < 300; ++i) numbers.push_back(std::ldexp(std::sin(i * 0.7), i * 7 % 40 - 12));
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  for (const auto& [name, f] : functions) {
+    Tape tape;
+    const Tensor x = Tensor::from(numbers, {count}).to(dtype);
+    const Tensor all = f(tape.constant(x)).value();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Tensor one = f(tape.constant(Tensor::scalar(x.at(i), DType::f64).to(dtype))).value();
+      const double a = one.item(), b = all.at(i);
+      if (!(std::isnan(a) && std::isnan(b)) && (a != b || std::signbit(a) != std::signbit(b)))
+        ++wrong;
+    }
+    CAPTURE(name, name_of(dtype));
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("sines and cosines are accurate near multiples of a quarter turn", "[elementwise]") {
+  Tape tape;
+  std::vector<double> numbers = {0x1p20, 0x1.fffffffffffffp19, 1e22, 6381956970095103.0};
+  for (int i = 1; i < 600; ++i) {
+    numbers.push_back(i * (std::numbers::pi / 2));
+    numbers.push_back(i * 1103 * (std::numbers::pi / 2));
+    numbers.push_back(355.0 * i);
+  }
+  const Var x = tape.constant(Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}));
+  const Tensor sines = sin(-x).value(), cosines = cos(-x).value();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    CAPTURE(numbers[i]);
+    CHECK_THAT(sines.at(at), Catch::Matchers::WithinULP(-std::sin(numbers[i]), 1));
+    CHECK_THAT(cosines.at(at), Catch::Matchers::WithinULP(std::cos(numbers[i]), 1));
+  }
 }
 
 TEST_CASE("derivatives of sinc and of Bessel functions are accurate near 0", "[elementwise]") {

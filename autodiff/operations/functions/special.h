@@ -5,9 +5,10 @@
 #include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
-/// Functions that have no vector implementation. They are computed in f64 (kernels/
-/// special_functions.h). The derivatives of polygamma and Bessel functions are such functions of
-/// other orders. They are recorded as such, so that derivatives of every order are accurate.
+/// Functions that are computed in f64, also for f32 (kernels/pack_special.h; derivatives of digamma
+/// and spherical Bessel functions number by number). The derivatives of polygamma and Bessel
+/// functions are such functions of other orders. They are recorded as such, so that derivatives of
+/// every order are accurate.
 namespace palimpsest::functions {
 
 struct Lgamma {
