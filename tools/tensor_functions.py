@@ -7,14 +7,13 @@ It reads the headers in autodiff/operations/ that palimpsest.h includes, and wri
 
 With --check it writes nothing, and exits non-zero when a file is not up to date.
 """
+import itertools
 import pathlib
 import re
 import subprocess
 import sys
 
 FOLDER = "autodiff/operations/"
-# Its functions take structs of Vars.
-LEFT_OUT_HEADERS = {FOLDER + "sequence.h"}
 RANDOM_HEADER = FOLDER + "random.h"
 WRITTEN = re.compile(FOLDER + r"(tensor|mixed)_\w+\.h")
 INCLUDE = re.compile(rf'^#include "({FOLDER}[\w/]+\.h)"', re.MULTILINE)
@@ -23,12 +22,43 @@ LEFT_OUT = {"identity", "matmul_sum", "number_like", "record_binary", "record_co
             "stop_gradient"}
 DECLARATION = re.compile(r"^(?:inline )?(auto|Var|std::vector<Var>|[A-Z]\w+) ([a-z]\w*)\(((?:[^;{]|\{\})*)\)(?: \{|;)",
                          re.MULTILINE)
-STRUCT = re.compile(r"^struct (\w+) \{\n((?:  Var \w+;.*\n)+)\};", re.MULTILINE)
+# Attention with dropout draws random numbers, for which these functions take no seed.
+LEFT_OUT_MEMBERS = {"dropout"}
+STRUCT = re.compile(r"^struct (\w+) \{\n((?:  .*\n|\n)+)\};", re.MULTILINE)
+MEMBERS = re.compile(r"([\w:<>]+) (\w+(?: = [\w:.{}]+)?(?:, \w+(?: = [\w:.{}]+)?)*)")
 NOTE = "// Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.\n"
 
 
 def without_comments(text):
     return re.sub(r"//.*", "", text)
+
+
+class Member:
+    def __init__(self, type_, text):
+        self.type = type_
+        self.name, _, self.default = text.partition(" = ")
+
+
+def members_of(body):
+    """The members of a struct, or none if it has functions."""
+    members = []
+    for declaration in body.split(";")[:-1]:
+        found = MEMBERS.fullmatch(" ".join(declaration.split()))
+        if not found:
+            return []
+        members += [Member(found[1], text) for text in found[2].split(", ")]
+    return members
+
+
+def structs_of_vars(texts):
+    """The members of each struct that has a Var or another such struct, by name."""
+    structs = {}
+    for text in texts:
+        for name, body in STRUCT.findall(text):
+            members = members_of(body)
+            if any(member.type == "Var" or member.type in structs for member in members):
+                structs[name] = members
+    return structs
 
 
 def split(parameters):
@@ -67,7 +97,7 @@ KINDS = {
     "binary": ("functions/binary_functions.h", "binary.h"),
     "reductions": ("elementwise.h", "reduce.h", "sorting.h"),
     "shapes": ("construction.h", "index.h", "leaf.h", "shape.h"),
-    "layers": ("convolution.h", "image.h", "loss.h", "normalization.h"),
+    "layers": ("convolution.h", "image.h", "loss.h", "normalization.h", "sequence.h"),
     "matrices": ("linalg.h", "products.h", "sparse.h"),
     "random": ("random.h",),
 }
@@ -89,8 +119,11 @@ class Parameter:
         self.may_be_number = self.type == "const IsVarOrNumber auto&"
         self.is_list = self.type in ("std::span<const Var>", "std::initializer_list<Var>")
         self.is_optional = self.is_value and self.default == "{}"
+        self.struct = self.type.removeprefix("const ").removesuffix("&")
 
-    def tensor_type(self):
+    def tensor_type(self, structs):
+        if self.struct in structs:
+            return f"const Tensor{self.struct}&"
         return "const Tensor&" if self.is_value else self.type.replace("Var", "Tensor")
 
     def as_number(self):
@@ -108,7 +141,7 @@ class Function:
         self.takes_tape = parameters[0].type == "Tape&"
         self.parameters = parameters[1:] if is_random and self.takes_tape else parameters
         parameters = self.parameters
-        self.struct = structs.get(self.result)
+        self.structs = structs
         self.values = [p for p in parameters if p.is_value or p.is_list]
         self.where = parameters[-1].name
 
@@ -116,30 +149,57 @@ class Function:
         types = [p.type for p in self.parameters]
         return (self.name not in LEFT_OUT and (self.values or self.is_random) and types[-1] == "Where" and
                 not any("Tape" in t or "Located" in t or "RandomStream" in t for t in types) and
-                (self.result in ("Var", "std::vector<Var>") or self.struct))
+                self.result in ("Var", "std::vector<Var>", *self.structs))
 
     def with_number(self):
         """The function with a number for the parameter that may be one."""
         parameters = [p.as_number() if p.may_be_number else p for p in self.parameters]
-        return Function(self.result, self.name, parameters, {self.result: self.struct})
+        return Function(self.result, self.name, parameters, self.structs)
 
     # Calls are qualified, because std::equal takes a `Where` as an iterator.
     def arguments(self, on):
         return ", ".join((f"{on}.optional({p.name})" if p.is_optional else f"{on}({p.name})")
                          if p.is_value or p.is_list else p.name for p in self.parameters)
 
+    def constants_of(self, struct, name):
+        """A struct of Vars for a struct of tensors."""
+        values = []
+        for member in self.structs[struct]:
+            if member.name in LEFT_OUT_MEMBERS:
+                continue
+            value = f"{name}.{member.name}"
+            if member.type in self.structs:
+                value = self.constants_of(member.type, value)
+            elif member.type == "Var":
+                value = f"on{'.optional' if member.default == '{}' else ''}({value})"
+            values.append(f".{member.name} = {value}")
+        return "{" + ", ".join(values) + "}"
+
+    def values_of(self, struct, name):
+        """The Vars of a struct."""
+        values = []
+        for member in self.structs[struct]:
+            value = f"{name}.{member.name}"
+            values += [value] if member.type == "Var" else self.values_of(member.type, value)
+        return values
+
+    def filled(self, struct, numbers):
+        """A struct of tensors, from the next elements of `all`."""
+        return "{" + ", ".join(f"all[{next(numbers)}]" if member.type == "Var" else self.filled(member.type, numbers)
+                               for member in self.structs[struct]) + "}"
+
     def tensor_result(self):
-        return "Tensor" + self.result if self.struct else self.result.replace("Var", "Tensor")
+        return "Tensor" + self.result if self.result in self.structs else self.result.replace("Var", "Tensor")
 
     def head(self, with_defaults):
         declared = ["RandomSeed seed"] if self.is_random else []
-        declared += [p.declared(p.tensor_type(), with_defaults) for p in self.parameters]
+        declared += [p.declared(p.tensor_type(self.structs), with_defaults) for p in self.parameters]
         return f"{self.tensor_result()} {self.name}(" + ", ".join(declared) + ")"
 
     def definition(self):
         body = f'  Evaluation on("{self.name}", {self.where}{", seed.number" if self.is_random else ""});\n'
-        names = [p.name for p in self.values]
-        if len(names) <= 1:
+        given = [p for p in self.parameters if p.struct in self.structs]
+        if len(self.values) + len(given) <= 1 and not given:
             tape = "on.tape(), " if self.is_random and self.takes_tape else ""
             call = f"palimpsest::{self.name}({tape}{self.arguments('on')})"
         else:
@@ -147,13 +207,15 @@ class Function:
             for p in self.values:
                 type_ = "std::vector<Var>" if p.is_list else "Var"
                 body += f"  const {type_} on_{p.name} = on{'.optional' if p.is_optional else ''}({p.name});\n"
-            call = f"palimpsest::{self.name}(" + ", ".join("on_" + p.name if p in self.values else p.name
+            for p in given:
+                body += f"  const {p.struct} on_{p.name}{self.constants_of(p.struct, p.name)};\n"
+            call = f"palimpsest::{self.name}(" + ", ".join("on_" + p.name if p in self.values + given else p.name
                                                for p in self.parameters) + ")"
-        if self.struct:
+        if self.result in self.structs:
             body += f"  const {self.result} made = {call};\n  const Var values[] = {{"
-            body += ", ".join("made." + member for member in self.struct) + "};\n"
-            body += "  const std::vector<Tensor> all = on.results(values);\n  return {"
-            body += ", ".join(f"all[{i}]" for i in range(len(self.struct))) + "};\n"
+            body += ", ".join(self.values_of(self.result, "made")) + "};\n"
+            body += "  const std::vector<Tensor> all = on.results(values);\n"
+            body += f"  return {self.filled(self.result, itertools.count())};\n"
         elif self.result == "Var":
             body += f"  return on.result({call});\n"
         else:
@@ -195,7 +257,7 @@ def headers(root):
     found, unread = set(), ["palimpsest.h"]
     while unread:
         for header in INCLUDE.findall((root / unread.pop()).read_text(encoding="utf-8")):
-            if header not in found and header not in LEFT_OUT_HEADERS and not WRITTEN.fullmatch(header):
+            if header not in found and not WRITTEN.fullmatch(header):
                 found.add(header)
                 unread.append(header)
     return sorted(found, key=lambda header: (not header.startswith(FOLDER + "functions/"), header))
@@ -204,7 +266,7 @@ def headers(root):
 def read(root):
     """The structs of Vars that functions return, by name, and each header with its functions."""
     texts = {header: without_comments((root / header).read_text(encoding="utf-8")) for header in headers(root)}
-    structs = {name: re.findall(r"Var (\w+);", body) for text in texts.values() for name, body in STRUCT.findall(text)}
+    structs = structs_of_vars(texts.values())
     parts = []
     for header, text in texts.items():
         functions = [Function(result, name, [Parameter(p) for p in split(parameters)], structs, header == RANDOM_HEADER)
@@ -215,7 +277,9 @@ def read(root):
                 sys.exit(f"{header}: {function.name} takes a const auto&; write const IsVarOrNumber auto&")
         if functions:
             parts.append((header, functions))
-    used = {function.result for _, functions in parts for function in functions}
+    used = {name for _, functions in parts for function in functions
+            for name in (function.result, *(p.struct for p in function.parameters))}
+    used |= {member.type for name in used & set(structs) for member in structs[name]}
     return {name: members for name, members in structs.items() if name in used}, parts
 
 
@@ -243,14 +307,24 @@ namespace palimpsest PALIMPSEST_EXPORT {
     mixed_hs = {}
     results_h = NOTE + """#pragma once
 
+#include <cstdint>
+#include <optional>
+
+#include "autodiff/operations/sorting.h"
 #include "autodiff/tensor.h"
 
-/// What functions of tensors with several results return.
+/// What functions of tensors with several results return, and options that have tensors.
 namespace palimpsest {
 """
     for name, members in structs.items():
-        results_h += f"\n/// `{name}` of tensors.\nstruct Tensor{name} {{\n"
-        results_h += "".join(f"  Tensor {member};\n" for member in members) + "};\n"
+        without = [member.name for member in members if member.name in LEFT_OUT_MEMBERS]
+        note = f" There is no {without[0]}, which draws random numbers." if without else ""
+        results_h += f"\n/// `{name}` of tensors.{note}\nstruct Tensor{name} {{\n"
+        for member in members:
+            if member.name not in LEFT_OUT_MEMBERS:
+                type_ = "Tensor" + member.type.removeprefix("Var") if member.type in (*structs, "Var") else member.type
+                results_h += f"  {type_} {member.name}{' = ' + member.default if member.default else ''};\n"
+        results_h += "};\n"
     for header, functions in parts:
         kind = kind_of(header)
         tensor_cpp = tensor_cpps.setdefault(f"tensor_{kind}.cpp", [])

@@ -28,6 +28,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"

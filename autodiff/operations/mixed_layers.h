@@ -28,6 +28,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
@@ -389,6 +390,74 @@ SpectralNorm spectral_norm(const A& weight, const B& u, const SpectralNormOption
   const Var on_weight = on(weight);
   const Var on_u = on(u);
   return palimpsest::spectral_norm(on_weight, on_u, options, where);
+}
+
+// autodiff/operations/sequence.h
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var scaled_dot_product_attention(const A& q, const B& k, const C& v,
+                                 const AttentionOptions& options = {},
+                                 Where where = Where::current()) {
+  const Constants on("scaled_dot_product_attention", where, q, k, v);
+  const Var on_q = on(q);
+  const Var on_k = on(k);
+  const Var on_v = on(v);
+  return palimpsest::scaled_dot_product_attention(on_q, on_k, on_v, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var multi_head_attention(const A& queries, const B& keys, const C& values,
+                         const AttentionParameters& parameters, std::int64_t heads,
+                         const AttentionOptions& options = {}, Where where = Where::current()) {
+  const Constants on("multi_head_attention", where, queries, keys, values);
+  const Var on_queries = on(queries);
+  const Var on_keys = on(keys);
+  const Var on_values = on(values);
+  return palimpsest::multi_head_attention(on_queries, on_keys, on_values, parameters, heads,
+                                          options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var rnn_cell(const A& x, const B& h, const CellParameters& parameters,
+             CellActivation activation = CellActivation::tanh, Where where = Where::current()) {
+  const Constants on("rnn_cell", where, x, h);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  return palimpsest::rnn_cell(on_x, on_h, parameters, activation, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var gru_cell(const A& x, const B& h, const CellParameters& parameters,
+             Where where = Where::current()) {
+  const Constants on("gru_cell", where, x, h);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  return palimpsest::gru_cell(on_x, on_h, parameters, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+RecurrentOutput rnn(const A& x, const B& h, const CellParameters& parameters,
+                    CellActivation activation = CellActivation::tanh,
+                    Where where = Where::current()) {
+  const Constants on("rnn", where, x, h);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  return palimpsest::rnn(on_x, on_h, parameters, activation, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+RecurrentOutput gru(const A& x, const B& h, const CellParameters& parameters,
+                    Where where = Where::current()) {
+  const Constants on("gru", where, x, h);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  return palimpsest::gru(on_x, on_h, parameters, where);
 }
 
 }  // namespace palimpsest

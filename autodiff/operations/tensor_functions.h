@@ -28,6 +28,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
@@ -261,12 +262,14 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = fal
                     Where where = Where::current());
 Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right = false,
                  Where where = Where::current());
-Tensor bincount(const Tensor& x, const BincountOptions& options = {},
+Tensor bincount(const Tensor& x, const TensorBincountOptions& options = {},
                 Where where = Where::current());
-TensorHistogram histogram(const Tensor& x, std::int64_t bins, const HistogramOptions& options = {},
+TensorHistogram histogram(const Tensor& x, std::int64_t bins,
+                          const TensorHistogramOptions& options = {},
                           Where where = Where::current());
 TensorHistogram histogram(const Tensor& x, const Tensor& edges,
-                          const HistogramOptions& options = {}, Where where = Where::current());
+                          const TensorHistogramOptions& options = {},
+                          Where where = Where::current());
 TensorUnique unique(const Tensor& x, const UniqueOptions& options = {},
                     Where where = Where::current());
 TensorUnique unique_consecutive(const Tensor& x, const UniqueOptions& options = {},

@@ -385,4 +385,150 @@ TensorSpectralNorm spectral_norm(const Tensor& weight, const Tensor& u,
   return {all[0], all[1], all[2]};
 }
 
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const TensorAttentionOptions& options, Where where) {
+  Evaluation on("scaled_dot_product_attention", where);
+  const Var on_q = on(q);
+  const Var on_k = on(k);
+  const Var on_v = on(v);
+  const AttentionOptions on_options{
+      .mask = on.optional(options.mask), .causal = options.causal, .scale = options.scale};
+  return on.result(palimpsest::scaled_dot_product_attention(on_q, on_k, on_v, on_options, where));
+}
+
+Tensor multi_head_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                            const TensorAttentionParameters& parameters, std::int64_t heads,
+                            const TensorAttentionOptions& options, Where where) {
+  Evaluation on("multi_head_attention", where);
+  const Var on_queries = on(queries);
+  const Var on_keys = on(keys);
+  const Var on_values = on(values);
+  const AttentionParameters on_parameters{.query = on(parameters.query),
+                                          .key = on(parameters.key),
+                                          .value = on(parameters.value),
+                                          .output = on(parameters.output),
+                                          .query_bias = on.optional(parameters.query_bias),
+                                          .key_bias = on.optional(parameters.key_bias),
+                                          .value_bias = on.optional(parameters.value_bias),
+                                          .output_bias = on.optional(parameters.output_bias),
+                                          .key_heads = parameters.key_heads};
+  const AttentionOptions on_options{
+      .mask = on.optional(options.mask), .causal = options.causal, .scale = options.scale};
+  return on.result(palimpsest::multi_head_attention(on_queries, on_keys, on_values, on_parameters,
+                                                    heads, on_options, where));
+}
+
+Tensor multi_head_attention(const Tensor& x, const TensorAttentionParameters& parameters,
+                            std::int64_t heads, const TensorAttentionOptions& options,
+                            Where where) {
+  Evaluation on("multi_head_attention", where);
+  const Var on_x = on(x);
+  const AttentionParameters on_parameters{.query = on(parameters.query),
+                                          .key = on(parameters.key),
+                                          .value = on(parameters.value),
+                                          .output = on(parameters.output),
+                                          .query_bias = on.optional(parameters.query_bias),
+                                          .key_bias = on.optional(parameters.key_bias),
+                                          .value_bias = on.optional(parameters.value_bias),
+                                          .output_bias = on.optional(parameters.output_bias),
+                                          .key_heads = parameters.key_heads};
+  const AttentionOptions on_options{
+      .mask = on.optional(options.mask), .causal = options.causal, .scale = options.scale};
+  return on.result(palimpsest::multi_head_attention(on_x, on_parameters, heads, on_options, where));
+}
+
+Tensor rotary_embedding(const Tensor& x, const TensorRotaryOptions& options, Where where) {
+  Evaluation on("rotary_embedding", where);
+  const Var on_x = on(x);
+  const RotaryOptions on_options{.positions = on.optional(options.positions),
+                                 .offset = options.offset,
+                                 .base = options.base,
+                                 .interleaved = options.interleaved};
+  return on.result(palimpsest::rotary_embedding(on_x, on_options, where));
+}
+
+Tensor rnn_cell(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                CellActivation activation, Where where) {
+  Evaluation on("rnn_cell", where);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  return on.result(palimpsest::rnn_cell(on_x, on_h, on_parameters, activation, where));
+}
+
+TensorLstmState lstm_cell(const Tensor& x, const TensorLstmState& state,
+                          const TensorCellParameters& parameters, Where where) {
+  Evaluation on("lstm_cell", where);
+  const Var on_x = on(x);
+  const LstmState on_state{.h = on(state.h), .c = on(state.c)};
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  const LstmState made = palimpsest::lstm_cell(on_x, on_state, on_parameters, where);
+  const Var values[] = {made.h, made.c};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
+Tensor gru_cell(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                Where where) {
+  Evaluation on("gru_cell", where);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  return on.result(palimpsest::gru_cell(on_x, on_h, on_parameters, where));
+}
+
+TensorRecurrentOutput rnn(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                          CellActivation activation, Where where) {
+  Evaluation on("rnn", where);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  const RecurrentOutput made = palimpsest::rnn(on_x, on_h, on_parameters, activation, where);
+  const Var values[] = {made.outputs, made.h};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
+TensorRecurrentOutput gru(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                          Where where) {
+  Evaluation on("gru", where);
+  const Var on_x = on(x);
+  const Var on_h = on(h);
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  const RecurrentOutput made = palimpsest::gru(on_x, on_h, on_parameters, where);
+  const Var values[] = {made.outputs, made.h};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
+TensorLstmOutput lstm(const Tensor& x, const TensorLstmState& state,
+                      const TensorCellParameters& parameters, Where where) {
+  Evaluation on("lstm", where);
+  const Var on_x = on(x);
+  const LstmState on_state{.h = on(state.h), .c = on(state.c)};
+  const CellParameters on_parameters{.input = on(parameters.input),
+                                     .hidden = on(parameters.hidden),
+                                     .bias = on.optional(parameters.bias),
+                                     .hidden_bias = on.optional(parameters.hidden_bias)};
+  const LstmOutput made = palimpsest::lstm(on_x, on_state, on_parameters, where);
+  const Var values[] = {made.outputs, made.state.h, made.state.c};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], {all[1], all[2]}};
+}
+
 }  // namespace palimpsest

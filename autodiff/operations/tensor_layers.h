@@ -28,6 +28,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
@@ -200,6 +201,34 @@ Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands,
               Where where = Where::current());
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
               Where where = Where::current());
+
+// autodiff/operations/sequence.h
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const TensorAttentionOptions& options = {},
+                                    Where where = Where::current());
+Tensor multi_head_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                            const TensorAttentionParameters& parameters, std::int64_t heads,
+                            const TensorAttentionOptions& options = {},
+                            Where where = Where::current());
+Tensor multi_head_attention(const Tensor& x, const TensorAttentionParameters& parameters,
+                            std::int64_t heads, const TensorAttentionOptions& options = {},
+                            Where where = Where::current());
+Tensor rotary_embedding(const Tensor& x, const TensorRotaryOptions& options = {},
+                        Where where = Where::current());
+Tensor rnn_cell(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                CellActivation activation = CellActivation::tanh, Where where = Where::current());
+TensorLstmState lstm_cell(const Tensor& x, const TensorLstmState& state,
+                          const TensorCellParameters& parameters, Where where = Where::current());
+Tensor gru_cell(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                Where where = Where::current());
+TensorRecurrentOutput rnn(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                          CellActivation activation = CellActivation::tanh,
+                          Where where = Where::current());
+TensorRecurrentOutput gru(const Tensor& x, const Tensor& h, const TensorCellParameters& parameters,
+                          Where where = Where::current());
+TensorLstmOutput lstm(const Tensor& x, const TensorLstmState& state,
+                      const TensorCellParameters& parameters, Where where = Where::current());
 
 // autodiff/operations/sparse.h
 

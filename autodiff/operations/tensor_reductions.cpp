@@ -454,26 +454,35 @@ Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool right, Whe
   return on.result(palimpsest::bucketize(on_values, on_boundaries, right, where));
 }
 
-Tensor bincount(const Tensor& x, const BincountOptions& options, Where where) {
+Tensor bincount(const Tensor& x, const TensorBincountOptions& options, Where where) {
   Evaluation on("bincount", where);
-  return on.result(palimpsest::bincount(on(x), options, where));
+  const Var on_x = on(x);
+  const BincountOptions on_options{.weights = on.optional(options.weights),
+                                   .minlength = options.minlength,
+                                   .size = options.size};
+  return on.result(palimpsest::bincount(on_x, on_options, where));
 }
 
-TensorHistogram histogram(const Tensor& x, std::int64_t bins, const HistogramOptions& options,
+TensorHistogram histogram(const Tensor& x, std::int64_t bins, const TensorHistogramOptions& options,
                           Where where) {
   Evaluation on("histogram", where);
-  const Histogram made = palimpsest::histogram(on(x), bins, options, where);
+  const Var on_x = on(x);
+  const HistogramOptions on_options{
+      .range = options.range, .weights = on.optional(options.weights), .density = options.density};
+  const Histogram made = palimpsest::histogram(on_x, bins, on_options, where);
   const Var values[] = {made.counts, made.edges};
   const std::vector<Tensor> all = on.results(values);
   return {all[0], all[1]};
 }
 
-TensorHistogram histogram(const Tensor& x, const Tensor& edges, const HistogramOptions& options,
-                          Where where) {
+TensorHistogram histogram(const Tensor& x, const Tensor& edges,
+                          const TensorHistogramOptions& options, Where where) {
   Evaluation on("histogram", where);
   const Var on_x = on(x);
   const Var on_edges = on(edges);
-  const Histogram made = palimpsest::histogram(on_x, on_edges, options, where);
+  const HistogramOptions on_options{
+      .range = options.range, .weights = on.optional(options.weights), .density = options.density};
+  const Histogram made = palimpsest::histogram(on_x, on_edges, on_options, where);
   const Var values[] = {made.counts, made.edges};
   const std::vector<Tensor> all = on.results(values);
   return {all[0], all[1]};

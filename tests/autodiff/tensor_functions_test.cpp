@@ -2,9 +2,11 @@
 #include "autodiff/operations/tensor_operators.h"
 
 #include <thread>
+#include <utility>
 
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
@@ -28,6 +30,72 @@ void check_mixed(F f, const Tensor& a, const Tensor& b) {
   const Tensor value = f(a, b);
   CHECK(same_bits(f(tape.constant(a), b).value(), value));
   CHECK(same_bits(f(a, tape.constant(b)).value(), value));
+}
+
+TEST_CASE("attention and recurrent cells of tensors give the bits of the recorded functions") {
+  const auto normal = [](const Shape& shape, std::uint64_t seed) {
+    return Tensor::normal(shape, seed, 0, 0.5);
+  };
+  const Tensor q = normal({2, 3, 4}, 1), k = normal({2, 5, 4}, 2), mask = normal({3, 5}, 3) > 0;
+  check_recorded([](const auto& a, const auto& b,
+                    const auto& m) { return scaled_dot_product_attention(a, b, b, {.mask = m}); },
+                 q, k, mask);
+  check_recorded(
+      [](const auto& a, const auto& w, const auto& b) {
+        return multi_head_attention(
+            a, {.query = w, .key = w, .value = w, .output = w, .key_bias = b}, 2, {.causal = true});
+      },
+      q, normal({4, 4}, 4), normal({4}, 5));
+  check_recorded(
+      [](const auto& a, const auto& w) {
+        return multi_head_attention(a, a, a, {w, w, w, w}, 2, {.scale = 0.3});
+      },
+      q, normal({4, 4}, 4));
+  check_recorded(
+      [](const auto& a, const auto& at) { return rotary_embedding(a, {.positions = at}); }, q,
+      Tensor::from({3., 5., 8.}, {3}));
+  const Tensor x = normal({6, 2, 3}, 6), step = normal({2, 3}, 7), h = normal({2, 4}, 8);
+  const auto weights = [&](std::int64_t gates) {
+    return std::pair(normal({3, 4 * gates}, 9), normal({4, 4 * gates}, 10));
+  };
+  const auto [one_in, one] = weights(1);
+  const auto [three_in, three] = weights(3);
+  const auto [four_in, four] = weights(4);
+  check_recorded([](const auto& a, const auto& state, const auto& w,
+                    const auto& u) { return rnn_cell(a, state, {w, u}, CellActivation::relu); },
+                 step, h, one_in, one);
+  check_recorded([](const auto& a, const auto& state, const auto& w,
+                    const auto& u) { return gru_cell(a, state, {w, u}); },
+                 step, h, three_in, three);
+  check_recorded([](const auto& a, const auto& state, const auto& w,
+                    const auto& u) { return lstm_cell(a, {state, state}, {w, u}).c; },
+                 step, h, four_in, four);
+  check_recorded(
+      [](const auto& a, const auto& state, const auto& w, const auto& u) {
+        return concat({rnn(a, state, {w, u}).outputs, unsqueeze(rnn(a, state, {w, u}).h, 0)}, 0);
+      },
+      x, h, one_in, one);
+  check_recorded([](const auto& a, const auto& state, const auto& w,
+                    const auto& u) { return gru(a, state, {w, u}).outputs; },
+                 x, h, three_in, three);
+  check_recorded(
+      [](const auto& a, const auto& state, const auto& w, const auto& u) {
+        const auto made = lstm(a, {state, state}, {.input = w, .hidden = u});
+        return concat({made.outputs, unsqueeze(made.state.h, 0), unsqueeze(made.state.c, 0)}, 0);
+      },
+      x, h, four_in, four);
+  check_mixed([](const auto& a, const auto& b) { return scaled_dot_product_attention(a, b, b); },
+              normal({5, 4}, 1), normal({5, 4}, 2));
+  CHECK_THROWS_AS(gru_cell(step, h, {one_in, one}), ShapeError);
+  CHECK_THROWS_AS(lstm_cell(step, {h, {}}, {four_in, four}), ArgumentError);
+}
+
+TEST_CASE("counts of tensors take weights that are tensors") {
+  const Tensor positions = Tensor::from<std::int64_t>({0, 2, 2, 1}, {4});
+  const Tensor weights = Tensor::from({0.5, 1., 2., 4.}, {4});
+  CHECK(same_bits(bincount(positions, {.weights = weights}), Tensor::from({0.5, 4., 3.}, {3})));
+  const TensorHistogram counted = histogram(weights, 2, {.range = {{0, 4}}, .weights = weights});
+  CHECK(same_bits(counted.counts, Tensor::from({1.5, 6.}, {2})));
 }
 
 TEST_CASE("functions of one tensor give the bits of the recorded functions") {
