@@ -8,21 +8,21 @@
 
 using namespace palimpsest;
 
-Var signal(const Var& p, const Var& times) {
-  const Var t = unsqueeze(times, 1);
+Var signal(const Var& p, const Tensor& times) {
+  const Tensor t = unsqueeze(times, 1);
   const auto [amplitude, decay, frequency, phase] = unstack<4>(p);
   return sum(amplitude * exp(-decay * t) * cos(frequency * t + phase), {1});
 }
 
 int main() {
   const Tensor truth = Tensor::from({1.0, 0.7, 0.3, 0.1, 3.0, 7.0, 0.5, -0.4}, {4, 2});
+  const Tensor times = Tensor::arange(400, DType::f64) / 40, noise = normals({400}, "noise");
+  Tape tape;
+  const Tensor readings = signal(tape.constant(truth), times).value() + 0.01 * noise;
   Tensor found = Tensor::from({0.8, 0.8, 0.2, 0.2, 3.2, 6.8, 0.0, 0.0}, {4, 2});
   double damping = 1e-3;
   for (int step = 1; step <= 20; ++step) {
-    Tape tape;
-    const Var times = tape.constant(Tensor::arange(400, DType::f64)) / 40;
-    const Var noise = tape.constant(normals({400}, "noise")) * 0.01;
-    const Var readings = signal(tape.constant(truth), times) + noise;
+    tape.clear();
     const Var p = tape.parameter(found);
     const Var residuals = signal(p, times) - readings;
     const Var J = tape.constant(jacobian(residuals, p).reshape({400, 8}));
