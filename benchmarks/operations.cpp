@@ -2,8 +2,10 @@
 // other kinds are compared with PyTorch's, if there is one.
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/claims.h"
@@ -31,8 +33,13 @@ std::vector<Row> rows() {
   return {
       {"add", {large, large}, [](In x) { return x[0] + x[1]; }},
       {"multiply_broadcast", {{1024, 1024}, {1024}}, [](In x) { return x[0] * x[1]; }},
+      {"multiply_short_rows", {{1 << 19, 2}, {1 << 19, 1}}, [](In x) { return x[0] * x[1]; }},
       {"exp", {large}, [](In x) { return exp(x[0]); }},
       {"tanh", {large}, [](In x) { return tanh(x[0]); }},
+      {"lgamma", {large}, [](In x) { return lgamma(square(x[0])); }},
+      {"digamma", {large}, [](In x) { return digamma(square(x[0])); }},
+      {"erfinv", {large}, [](In x) { return erfinv(tanh(x[0])); }},
+      {"i0", {large}, [](In x) { return i0(x[0]); }},
       {"gelu", {large}, [](In x) { return gelu(x[0]); }},
       {"sum_rows", {{1024, 1024}}, [](In x) { return sum(x[0], {1}); }},
       {"sum_columns", {{1024, 1024}}, [](In x) { return sum(x[0], {0}); }},
@@ -77,7 +84,31 @@ void run(State& state, const Row& row, bool differentiated) {
   state.counters["peak_bytes"] = static_cast<double>(report.measured_peak);
 }
 
+/// Oscillations with damping at 400 times, as in examples/compared/levenberg_marquardt.cpp.
+struct Signal {
+  Tape tape;
+  Var p = tape.parameter(Tensor::from({0.8, 0.8, 0.2, 0.2, 3.2, 6.8, 0.0, 0.0}, {4, 2}));
+  Var t = tape.constant(Tensor::arange(400, DType::f64).reshape({400, 1})) / 40;
+  std::array<Var, 4> q = unstack<4>(p);
+  Var y = sum(q[0] * exp(-q[1] * t) * cos(q[2] * t + q[3]), {1});
+};
+
+void value_of_signal(State& state) {
+  Signal signal;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(signal.y.value().raw());
+    signal.tape.drop(signal.y.id());
+  }
+}
+
+void jacobian_of_signal(State& state) {
+  const Signal signal;
+  for (auto _ : state) benchmark::DoNotOptimize(jacobian(signal.y, signal.p).raw());
+}
+
 void register_all() {
+  benchmark::RegisterBenchmark("signal", value_of_signal)->UseRealTime();
+  benchmark::RegisterBenchmark("signal/jacobian", jacobian_of_signal)->UseRealTime();
   for (const Row& row : rows()) {
     for (const bool differentiated : {false, true}) {
       const std::string name = row.name + (differentiated ? "/gradient" : "/forward");
@@ -102,6 +133,19 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("peak of attention with gradients", 0.5,
                  results.counter("attention/gradient", "peak_bytes") / (12.0 * 1024 * 1024 * 4),
                  "of all its scores");
+  for (const auto& [name, most] : {std::pair("lgamma", 12), std::pair("digamma", 12),
+                                   std::pair("erfinv", 12), std::pair("i0", 60)}) {
+    claims.at_most(name, most,
+                   results.seconds(std::string(name) + "/forward") / results.seconds("exp/forward"),
+                   "of exp's time");
+  }
+  claims.at_most("product with numbers for rows of 2", 4,
+                 results.seconds("multiply_short_rows/forward") /
+                     results.seconds("multiply_broadcast/forward"),
+                 "of that with rows of 1,024");
+  claims.at_most("Jacobian with 8 columns", 16,
+                 results.seconds("signal/jacobian") / results.seconds("signal"),
+                 "of the time of the function");
   if (has_peer) benchmarks::claim_compared(results, claims);
 }
 

@@ -110,12 +110,37 @@ void step_on_fresh_tape(State& state) {
   }
 }
 
+/// Likewise, without sharing: each step plans.
+void step_on_lone_tape(State& state) {
+  const Tensor weights = Tensor::ones({4}), examples = Tensor::ones({4});
+  for (auto _ : state) {
+    Tape tape;
+    step(tape, weights, examples);
+  }
+}
+
+/// A step, which also returns two intermediate values if `state.range(0)` is 2.
+void step_with_outputs(State& state) {
+  const Tensor weights = Tensor::ones({4}), examples = Tensor::ones({4});
+  Tape tape;
+  for (auto _ : state) {
+    tape.clear();
+    const Var y = tape.parameter(weights) * tape.constant(examples);
+    const Var rest = y - 1.0;
+    const Gradients gradients = state.range(0) == 0 ? backward(mean(square(rest)))
+                                                    : backward(mean(square(rest)), {y, rest});
+    benchmark::DoNotOptimize(gradients.loss().raw());
+  }
+}
+
 BENCHMARK(record)->Unit(benchmark::kMillisecond)->Repetitions(3);
 BENCHMARK(record_and_differentiate)->Unit(benchmark::kMillisecond)->Repetitions(3);
 BENCHMARK(plan)->Arg(100)->Arg(20)->Unit(benchmark::kMillisecond);
 BENCHMARK(run)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseManualTime();
 BENCHMARK(step_on_cleared_tape);
 BENCHMARK(step_on_fresh_tape);
+BENCHMARK(step_on_lone_tape);
+BENCHMARK(step_with_outputs)->Arg(0)->Arg(2);
 
 void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("record and differentiate a scalar node", 1.4,
@@ -130,6 +155,9 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("a step on a fresh tape that shares an evaluator", 3,
                  results.seconds("step_on_fresh_tape") / results.seconds("step_on_cleared_tape"),
                  "of a cleared tape");
+  claims.at_most("a step with two auxiliary outputs", 1.5,
+                 results.seconds("step_with_outputs/2") / results.seconds("step_with_outputs/0"),
+                 "of one without");
 }
 
 }  // namespace
