@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "autodiff/interpreter.h"
 #include "autodiff/operations/leaf.h"
