@@ -2,7 +2,7 @@
 // method solves it, and the implicit function theorem gives its derivative.
 #include <palimpsest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 
 #include "examples/compared/support.h"
@@ -10,14 +10,11 @@
 using namespace palimpsest;
 
 void solve_kepler(const CustomCall& call) {
-  const auto M = call.inputs[0].data<double>(), E = call.outputs[0].data<double>();
+  const Tensor& M = call.inputs[0];
   const double e = call.inputs[1].item();
-  for (std::size_t i = 0; i < M.size(); ++i) {
-    E[i] = M[i];
-    for (int k = 0; k < 10; ++k) {
-      E[i] -= (E[i] - e * std::sin(E[i]) - M[i]) / (1 - e * std::cos(E[i]));
-    }
-  }
+  Tensor E = M;
+  for (int k = 0; k < 10; ++k) E = E - (E - e * sin(E) - M) / (1.0 - e * cos(E));
+  std::ranges::copy(E.data<double>(), call.outputs[0].data<double>().begin());
 }
 
 void pull_back_kepler(const Pullback& p) {
