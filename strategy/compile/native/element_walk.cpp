@@ -40,6 +40,21 @@ void append_pieces(const LoadedPart& loaded, std::vector<Piece>& pieces) {
   }
 }
 
+/// The ranges of a single part, one loop for each axis; nothing if it is not a box as a whole.
+std::optional<Ranges> box_walk(const LoadedPart& loaded) {
+  if (loaded.from == nullptr) return Ranges{{loaded.end - loaded.begin, {{loaded.part, 0, 0}}}};
+  const StridedBox& box = loaded.from->box();
+  if (box.sizes.elements() != loaded.end - loaded.begin) return {};
+  const int last = box.sizes.rank() - 1;
+  Access access{loaded.part, loaded.from->offset(), box.from[at(last)]};
+  for (int axis = last - 1; axis >= 0; --axis) access.moves.push_back(box.from[at(axis)]);
+  Ranges ranges{{box.sizes[last], {std::move(access)}}};
+  for (int axis = last - 1; axis >= 0; --axis) {
+    ranges = {ElementRange{box.sizes[axis], {}, std::move(ranges)}};
+  }
+  return ranges;
+}
+
 /// True if `next` continues the walk of a leaf of `count` elements.
 bool continues(const ElementRange& before, const ElementRange& next) {
   for (std::size_t load = 0; load < next.accesses.size(); ++load) {
@@ -210,6 +225,9 @@ std::int64_t ElementRange::elements() const {
 std::optional<std::vector<ElementRange>> element_walk(
     std::span<const std::vector<LoadedPart>> loads, std::int64_t n,
     std::span<const std::int64_t> periods) {
+  if (loads.size() == 1 && loads[0].size() == 1) {
+    if (std::optional<Ranges> ranges = box_walk(loads[0][0])) return ranges;
+  }
   std::vector<std::vector<Piece>> pieces(loads.size());
   std::size_t count = 0;
   for (std::size_t load = 0; load < loads.size(); ++load) {

@@ -1,9 +1,12 @@
 #include "strategy/compile/native/group_source.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
+#include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
+#include "strategy/compile/native/source_text.h"
 #include "strategy/compile/native/stage_source.h"
 
 namespace palimpsest {
@@ -18,10 +21,18 @@ constexpr std::size_t most_buffers = 48;        // they lie on the stack
 /// Writes the code of a group: stages, and calls of kernels between them, strip by strip.
 class Writer {
  public:
-  explicit Writer(const GroupParts& parts) : parts_(parts) { divide(); }
+  explicit Writer(const GroupParts& parts) : parts_(parts) {
+    divide();
+    copy_short_loads();
+  }
 
   GroupSource write() {
     GroupSource made;
+    const auto has_walk = [&](std::uint32_t slot) { return walk_of(parts_, {slot}).has_value(); };
+    if (!std::ranges::all_of(copied_, has_walk)) {
+      made.problem = "it reads too many separate ranges";
+      return made;
+    }
     const auto buffers = std::ranges::count(buffered_, true);
     if (static_cast<std::size_t>(buffers) > most_buffers) {
       made.problem = "it has too many intermediate arrays";
@@ -56,15 +67,17 @@ class Writer {
   void divide() {
     buffered_.resize(parts_.values.size());
     std::vector<std::size_t> made_in(parts_.values.size());
-    std::vector<std::uint32_t> copied;
     const auto is_array = [&](std::uint32_t slot) {
       const Kind kind = parts_.values[slot].kind;
       return kind == Kind::made || kind == Kind::load || kind == Kind::spread;
     };
     const auto keep = [&](std::uint32_t slot) {
       if (!is_array(slot)) return;
-      if (parts_.values[slot].kind == Kind::load && !buffered_[slot]) copied.push_back(slot);
-      buffered_[slot] = true;
+      if (parts_.values[slot].kind == Kind::load) {
+        copy(slot);
+      } else {
+        buffered_[slot] = true;
+      }
     };
     for (std::uint32_t index = 0; index < parts_.operations.size(); ++index) {
       const Operation& operation = parts_.operations[index];
@@ -83,9 +96,48 @@ class Writer {
       made_in[operation.output] = items_.size() - 1;
     }
     for (const GroupParts::Fold& fold : parts_.folds) keep(fold.input);
-    if (copied.empty()) return;
-    if (!items_.front().stage) items_.insert(items_.begin(), {Stage{}});
-    items_.front().stage->copied = std::move(copied);
+  }
+
+  void copy(std::uint32_t slot) {
+    if (!buffered_[slot]) copied_.push_back(slot);
+    buffered_[slot] = true;
+  }
+
+  /// The loads that a stage reads, unless they are copied.
+  std::vector<std::uint32_t> direct_loads(const Stage& stage) const {
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t index : stage.operations) {
+      for (const std::uint32_t slot : parts_.operations[index].inputs) {
+        const bool is_direct = parts_.values[slot].kind == Kind::load && !buffered_[slot];
+        if (is_direct && std::ranges::find(found, slot) == found.end()) found.push_back(slot);
+      }
+    }
+    return found;
+  }
+
+  /// Copies loads of short ranges, and loads whose ranges together are short or too many.
+  void copy_short_loads() {
+    const auto copy_all = [&](const std::vector<std::uint32_t>& slots) {
+      const auto buffers = static_cast<std::size_t>(std::ranges::count(buffered_, true));
+      if (buffers + slots.size() <= most_buffers)
+        std::ranges::for_each(slots, [&](auto slot) { copy(slot); });
+    };
+    const auto is_short = [&](std::uint32_t slot) {
+      const auto ranges = walk_of(parts_, {slot});
+      return ranges && is_better_copied(*ranges, size_of(parts_.values[slot].dtype));
+    };
+    const auto has_walk = [&](std::uint32_t slot) { return walk_of(parts_, {slot}).has_value(); };
+    for (const Item& item : items_) {
+      if (!item.stage) continue;
+      std::vector<std::uint32_t> short_ones = direct_loads(*item.stage);
+      std::erase_if(short_ones, std::not_fn(is_short));
+      copy_all(short_ones);
+      const std::vector<std::uint32_t> others = direct_loads(*item.stage);
+      if (others.empty() || !std::ranges::all_of(others, has_walk)) continue;
+      const auto ranges = walk_of(parts_, others);
+      const std::int64_t bytes = size_of(parts_.values[others[0]].dtype);
+      if (!ranges || is_better_copied(*ranges, bytes)) copy_all(others);
+    }
   }
 
   bool has_strips() const {
@@ -135,7 +187,7 @@ class Writer {
 
   void write_buffers(std::string& to) const {
     for (std::uint32_t slot = 0; slot < buffered_.size(); ++slot) {
-      if (!buffered_[slot]) continue;
+      if (!buffered_[slot] || parts_.values[slot].kind == Kind::load) continue;
       const std::string name = "t" + GroupParts::name(slot);
       to += "  _Alignas(64) " + type_of(slot) + " " + name + "[" + text_of(strip_) + "];\n";
       const GroupParts::Value& value = parts_.values[slot];
@@ -150,6 +202,11 @@ class Writer {
     if (!has_strips()) {
       if (!is_whole_) to += "  const i64 first = begin, end = end_of_all;\n";
       return write_items(to);
+    }
+    std::vector<CopiedLoad> copies;
+    for (const std::uint32_t slot : copied_) {
+      copies.emplace_back(parts_, slot, strip_, is_whole_);
+      to += copies.back().before_strips();
     }
     for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_state(i, to);
     if (is_whole_) {
@@ -170,6 +227,7 @@ class Writer {
         to += "  end = smallest(end, end_of_part);\n";
       }
     }
+    for (const CopiedLoad& copy : copies) to += copy.in_strip();
     if (!write_items(to)) return false;
     for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_fold(i, to);
     if (!is_whole_) to += "  }\n";
@@ -314,9 +372,10 @@ class Writer {
 
   const GroupParts& parts_;
   std::vector<Item> items_;
-  std::vector<bool> buffered_;  // by slot
-  std::int64_t strip_ = 0;      // elements
-  bool is_whole_ = false;       // all elements in one call and one strip
+  std::vector<bool> buffered_;         // by slot
+  std::vector<std::uint32_t> copied_;  // slots of loads that are copied to buffers
+  std::int64_t strip_ = 0;             // elements
+  bool is_whole_ = false;              // all elements in one call and one strip
   std::string functions_;
   std::vector<GroupSource::Entry> table_;
 };

@@ -1,47 +1,17 @@
 #include "strategy/compile/native/stage_source.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
+#include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
+#include "strategy/compile/native/source_text.h"
 
 namespace palimpsest {
 namespace {
 
 using ValueKind = GroupParts::Value::Kind;
 
-/// `base + r0 * move`, without zeros.
-std::string moved(std::string base, const std::string& variable, std::int64_t move) {
-  if (move == 0) return base;
-  return base + (move < 0 ? " - " : " + ") + variable + " * " + text_of(std::abs(move));
-}
-
 }  // namespace
-
-std::string element_literal(double number, DType dtype) {
-  if (is_floating(dtype)) {
-    const std::string type(c_type(dtype));
-    if (std::isnan(number)) {
-      return "(" + type + ")" + (std::signbit(number) ? "-" : "") + "__builtin_nan(\"\")";
-    }
-    if (std::isinf(number)) {
-      return "(" + type + ")" + (number < 0 ? "-" : "") + "__builtin_inf()";
-    }
-    char text[64];
-    std::snprintf(text, sizeof text, "%a", number);
-    return "(" + type + ")" + text;
-  }
-  return visit(dtype, [&]<class T>(T) {
-    const T value = convert_element<T>(number);
-    if constexpr (std::is_integral_v<T>) {
-      const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-      return "(" + std::string(c_type(dtype)) + ")" + std::to_string(bits) + "ull";
-    } else {
-      return std::string();
-    }
-  });
-}
 
 StageSource::StageSource(const GroupParts& parts, const Stage& stage, std::size_t number,
                          const std::vector<bool>& buffered)
@@ -52,10 +22,6 @@ StageSource::StageSource(const GroupParts& parts, const Stage& stage, std::size_
 /// Finds what the stage reads and writes.
 void StageSource::collect() {
   std::vector<bool> known(parts_.values.size());
-  for (const std::uint32_t slot : stage_.copied) {
-    need(slot, known);
-    need({Parameter::Kind::buffer, slot});
-  }
   for (const std::uint32_t index : stage_.operations) {
     const GroupParts::Operation& operation = parts_.operations[index];
     for (const std::uint32_t input : operation.inputs) need(input, known);
@@ -80,6 +46,7 @@ void StageSource::need(std::uint32_t slot, std::vector<bool>& known) {
     case ValueKind::output:
       return need({Parameter::Kind::output, slot});
     case ValueKind::load:
+      if (buffered_[slot]) return need({Parameter::Kind::buffer, slot});
       loads_.push_back(slot);
       return need({Parameter::Kind::load, slot});
     case ValueKind::made:
@@ -105,11 +72,7 @@ bool StageSource::write_calls(bool whole, std::string& to) {
     to += ");\n";
     return true;
   }
-  std::vector<std::vector<LoadedPart>> loads;
-  for (const std::uint32_t slot : loads_) {
-    loads.push_back(parts_.loads[parts_.values[slot].index].parts);
-  }
-  const auto ranges = element_walk(loads, parts_.elements, parts_.periods);
+  const auto ranges = walk_of(parts_, loads_);
   if (!ranges) return false;
   write_ranges(*ranges, "0", 0, whole, to);
   return true;
@@ -184,21 +147,7 @@ std::string StageSource::load_argument(std::uint32_t slot, const ElementRange& r
                                        const std::string& skipped) const {
   const auto load = static_cast<std::size_t>(std::ranges::find(loads_, slot) - loads_.begin());
   const ElementRange::Access& access = range.accesses[load];
-  const GroupParts::Part& part = parts_.part_list[access.part];
-  const DType dtype = parts_.values[slot].dtype;
-  const std::string type(c_type(dtype));
-  if (part.number != none) {
-    return "(const " + type + "*)(numbers + " + text_of(parts_.values[part.number].index * 8) + ")";
-  }
-  if (part.input == none)
-    return "&(const " + type + "){" + element_literal(part.literal, dtype) + "}";
-  std::string text =
-      "(const " + type + "*)in[" + text_of(part.input) + "] + " + text_of(access.offset);
-  const int depth = static_cast<int>(access.moves.size());
-  for (int level = 0; level < depth; ++level) {
-    text = moved(text, "r" + text_of(depth - 1 - level),
-                 access.moves[static_cast<std::size_t>(level)]);
-  }
+  const std::string text = access_address(parts_, slot, access);
   return skipped.empty() ? text : moved(text, skipped, access.step);
 }
 
@@ -230,7 +179,6 @@ std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
     const bool is_made_here = std::ranges::any_of(stage_.operations, [&](std::uint32_t index) {
       return parts_.operations[index].output == each.slot;
     });
-    const bool is_copied = std::ranges::find(stage_.copied, each.slot) != stage_.copied.end();
     switch (each.kind) {
       case Parameter::Kind::scalar:
         header += ", " + type + " " + name;
@@ -245,7 +193,7 @@ std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
         break;
       case Parameter::Kind::buffer:
         header += ", " + type + "* b" + name;
-        if (!is_made_here && !is_copied) loop += "    " + read + "b" + name + "[i];\n";
+        if (!is_made_here) loop += "    " + read + "b" + name + "[i];\n";
         break;
       case Parameter::Kind::load: {
         header += ", const " + type + "* l" + name;
@@ -261,10 +209,6 @@ std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
         break;
       }
     }
-  }
-  for (const std::uint32_t slot : stage_.copied) {
-    const std::string name = GroupParts::name(slot);
-    loop += "    b" + name + "[i] = " + name + ";\n";
   }
   for (const std::uint32_t index : stage_.operations) {
     const GroupParts::Operation& operation = parts_.operations[index];

@@ -12,13 +12,12 @@ namespace palimpsest {
 /// the group calls kernels.
 struct Stage {
   std::vector<std::uint32_t> operations;
-  std::vector<std::uint32_t> copied;  ///< slots of loads that are copied to buffers
 };
 
 /// Writes the functions of a stage, and the calls of them.
 class StageSource {
  public:
-  /// `buffered` marks slots that have a buffer of their own.
+  /// `buffered` marks slots that have a buffer of their own, such as copied loads.
   StageSource(const GroupParts& parts, const Stage& stage, std::size_t number,
               const std::vector<bool>& buffered);
 
@@ -56,10 +55,5 @@ class StageSource {
   std::vector<std::vector<std::int64_t>> variants_;  // steps of the loads, by function
   std::string functions_;
 };
-
-inline std::string text_of(std::int64_t number) { return std::to_string(number); }
-
-/// The C literal of a number in a dtype.
-std::string element_literal(double number, DType dtype);
 
 }  // namespace palimpsest

@@ -1,0 +1,134 @@
+// Reads along axes of a few elements: native code copies them to buffers, row by row.
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/compile/native/native_results.h"
+
+namespace palimpsest {
+namespace {
+
+using Record = std::function<std::vector<Var>(Tape&)>;
+
+std::vector<Tensor> values_of(const Record& record, const RunOptions& options, Report* report) {
+  Tape tape;
+  std::vector<Var> outputs = record(tape);
+  *report = evaluate(outputs, options);
+  std::vector<Tensor> values;
+  for (const Var& each : outputs) values.push_back(each.value().clone());
+  return values;
+}
+
+/// Native code of all groups has the bits of the interpreter, on one thread and two.
+void check_short_axes(const Record& record) {
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    Report interpreted;
+    Report native;
+    const auto expected =
+        values_of(record, {.threads = threads, .native = NativeCode::off}, &interpreted);
+    const auto found =
+        values_of(record, {.threads = threads, .native = NativeCode::at_once}, &native);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      INFO("output " << i);
+      CHECK(same_values(found[i], expected[i]));
+    }
+    INFO(native.native.problem);
+    CHECK(native.native.groups > 0);
+    CHECK(native.native.groups == native.groups);
+  }
+}
+
+TEST_CASE("broadcasts along short axes", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::i64}) {
+    CAPTURE(name_of(dtype));
+    check_short_axes([&](Tape& tape) {
+      std::vector<Var> results;
+      // Rows that do and do not divide the strips; few rows, and more than have ranges of their
+      // own.
+      const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
+          {4, 3}, {701, 5}, {20'001, 3}, {300, 63}, {90, 65}};
+      for (const auto& [rows, columns] : shapes) {
+        const Var x = tape.constant(numbers({rows, columns}, dtype));
+        const Var row = tape.constant(numbers({columns}, dtype, 1));
+        const Var column = tape.constant(numbers({rows, 1}, dtype, 2));
+        const Var y = x * row + column;
+        results.insert(results.end(), {y - row, column * row - y});
+      }
+      return results;
+    });
+  }
+}
+
+TEST_CASE("differences of all pairs with short last axes", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    CAPTURE(name_of(dtype));
+    check_short_axes([&](Tape& tape) {
+      const Var x = tape.constant(numbers({501, 1, 2}, dtype));
+      const Var m = tape.constant(numbers({5, 2}, dtype, 1));
+      const Var scale = tape.constant(numbers({5, 1}, dtype, 2));
+      const Var z = (x - m) * exp(m * 0.1) + tanh(scale) * x;
+      const Var p = tape.constant(numbers({40, 1, 16}, dtype, 1));
+      const Var c = tape.constant(numbers({100, 16}, dtype, 2));
+      const Var square_distance = (p - c) * (p - c) + p;
+      return std::vector<Var>{z * z, sum(square_distance * 0.5, {1, 2}), max(square_distance - c)};
+    });
+  }
+}
+
+TEST_CASE("shifts, slices and padding of short axes", "[native]") {
+  check_short_axes([](Tape& tape) {
+    const Var u = tape.constant(numbers({900, 3}, DType::f64));
+    const Var x = u - roll(u, 1, 1) * 0.5 + roll(u, -1, 0);
+    const Var inner = pad(u[{Slice{0, 900}, Slice{1, 3}}], {{0, 0}, {1, 2}}) * 2.0;
+    const Var every = u[{Slice{0, 900, 3}, Slice{0, 3}}] + u[{Slice{0, 300}, Slice{0, 3}}];
+    return std::vector<Var>{x + exp(roll(u, 1, 1)), inner + 1.0, every * every};
+  });
+  check_short_axes([](Tape& tape) {
+    const Var u = tape.constant(numbers({64, 65, 3}, DType::f32));
+    const Var weight = tape.constant(numbers({3}, DType::f32, 1));
+    const Var around = roll(u, 1, 1) + roll(u, 1, 0) - u * 2.0;
+    return std::vector<Var>{around * weight, permute(u, {0, 2, 1}) * 3.0 + 1.0,
+                            flip(u, {2}) * weight - u};
+  });
+}
+
+TEST_CASE("reductions of short rows that are read through buffers", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    CAPTURE(name_of(dtype));
+    check_short_axes([&](Tape& tape) {
+      const Var x = tape.constant(numbers({300, 7, 11}, dtype, 1));
+      const Var row = tape.constant(numbers({11}, dtype, 2));
+      const Var plane = tape.constant(numbers({7, 1}, dtype, 3));
+      const Var y = x * row + plane;
+      return std::vector<Var>{sum(y, {1, 2}), mean(y * plane, {1, 2}), sum(y - row), max(y + row)};
+    });
+  }
+}
+
+TEST_CASE("gradients of a mixture of Gaussians written with trailing short axes", "[native]") {
+  std::vector<Tensor> expected;
+  for (const NativeCode native : {NativeCode::off, NativeCode::at_once}) {
+    Tape tape;
+    const Var weight = tape.parameter(numbers({5}, DType::f64, 1));
+    const Var center = tape.parameter(numbers({5, 2}, DType::f64, 2));
+    const Var scale = tape.parameter(numbers({5, 2}, DType::f64, 3));
+    const Var x = tape.constant(numbers({1'000, 2}, DType::f64, 4));
+    const Var z = (unsqueeze(x, 1) - center) * exp(scale * 0.05);
+    const Var e = weight + sum(scale, {1}) - 0.5 * sum(z * z, {2});
+    const Gradients gradients = backward(sum(logsumexp(e, {1})), {.threads = 1, .native = native});
+    std::vector<Tensor> found{gradients.loss().clone()};
+    for (const Var& each : {weight, center, scale}) found.push_back(gradients[each].clone());
+    if (native == NativeCode::off) {
+      expected = std::move(found);
+      continue;
+    }
+    CHECK(gradients.report().native.groups == gradients.report().groups);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
