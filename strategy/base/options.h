@@ -19,7 +19,7 @@ class Profile;
 /// program runs. The bits stay the same. docs/native.md has the details.
 enum class NativeCode : std::uint8_t {
   off,        ///< fused groups are interpreted
-  automatic,  ///< in another thread, if runs have taken so long that it pays
+  automatic,  ///< in another thread, if runs have taken so long that it pays; kept if it is faster
   at_once,    ///< before the first run, which waits for the compiler
 };
 std::string_view name_of(NativeCode native);

@@ -89,7 +89,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   if (report.native.groups > 0) {
     line("native code") << report.native.groups << " groups, " << report.native.steps
                         << " programs of loop steps, " << bytes(report.native.code)
-                        << ", compiled in " << 1e3 * report.native.compile_seconds << " ms\n";
+                        << ", compiled in " << 1e3 * report.native.compile_seconds << " ms";
+    if (report.native.seconds > 0 && report.native.interpreted_seconds > 0) {
+      stream << "; " << 1e6 * report.native.seconds << " µs a run, interpreted "
+             << 1e6 * report.native.interpreted_seconds << " µs";
+    }
+    stream << '\n';
   }
   if (!report.native.problem.empty()) {
     line("interpreted") << report.native.problem << '\n';

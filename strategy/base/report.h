@@ -55,7 +55,11 @@ struct Report {
     double share = 0;          ///< of the predicted time of the run's own program, in native groups
     double compile_seconds = 0;  ///< of the compiler; 0 for code from the cache on disk
     Bytes code = 0;              ///< of the code in memory; metadata
-    std::string problem;         ///< why there is none, if it was requested
+    /// Least times of runs of the run's own program, native and interpreted, which automatic mode
+    /// compares; 0 before there is code. The faster kind serves.
+    double seconds = 0;
+    double interpreted_seconds = 0;
+    std::string problem;  ///< why there is none, if it was requested, or that it was slower
   };
   Native native;
   /// Extra work as a fraction: predicted, as `Plan::compute_overhead`. For an `Execution` that

@@ -9,6 +9,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/parallel.h"
+#include "strategy/base/stopwatch.h"
 
 namespace palimpsest {
 namespace {
@@ -102,18 +103,28 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
     scope_.reset();
   };
   try {
-    if (runs_as_one()) {
-      run_as_one();
-    } else if (alone_) {
-      run_serially();
+    if (is_timed_) {
+      const Stopwatch running;
+      run_steps();
+      native_->add_time(code_ != nullptr, running.seconds());
     } else {
-      run_in_parallel();
+      run_steps();
     }
   } catch (...) {
     end();
     throw;
   }
   end();
+}
+
+void Executor::run_steps() {
+  if (runs_as_one()) {
+    run_as_one();
+  } else if (alone_) {
+    run_serially();
+  } else {
+    run_in_parallel();
+  }
 }
 
 void Executor::begin() {
@@ -170,10 +181,13 @@ void Executor::make_numbers() {
 
 void Executor::find_code() {
   const MachineCode* code = nullptr;
+  is_timed_ = false;
   if (settings_.native == NativeCode::off) native_ = nullptr;
   if (settings_.native != NativeCode::off && !settings_.anomaly) {
     if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
-    code = native_->code_for(*instructions_, *tape_, settings_.native);
+    const auto service = native_->service_for(*instructions_, *tape_, settings_.native);
+    code = service.code;
+    is_timed_ = service.is_timed && !settings_.profile && settings_.after_step == nullptr;
   }
   if (code != nullptr && (code != code_ || !settings_.same_tape)) code->fill_table(*tape_, table_);
   code_ = code;
@@ -217,7 +231,7 @@ void Executor::run_as_one() {
     self.compute(self.instructions_->steps()[index]);
   };
   code_->run()(addresses_.data(), numbers_.data(), table_.data(), step, this);
-  can_run_again_ = code_->is_complete();
+  can_run_again_ = code_->is_complete() && !is_timed_;
 }
 
 void Executor::run_serially() {

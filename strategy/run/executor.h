@@ -94,6 +94,8 @@ class Executor {
   const RunScope::Notes& notes() const { return notes_; }
   /// The native code of the instructions; null if no run has asked for it.
   const std::shared_ptr<NativeProgram>& native() const { return native_; }
+  /// `Settings::native` of the last run.
+  NativeCode native_mode() const { return settings_.native; }
   /// With `profile`: one event for each computed step, in order.
   const std::vector<Event>& events() const { return events_; }
 
@@ -104,6 +106,7 @@ class Executor {
   void lay_out(std::byte* start);
   void make_numbers();
   void find_code();
+  void run_steps();
   void run_serially();
   bool runs_as_one() const;
   void run_as_one();
@@ -128,6 +131,7 @@ class Executor {
   std::shared_ptr<NativeProgram> native_;
   const MachineCode* code_ = nullptr;             // of `native_`; null while groups are interpreted
   std::vector<const void*> table_;                // of `code_`
+  bool is_timed_ = false;                         // native code is compared with the interpreter
   bool can_run_again_ = false;                    // the last run was one call of complete code
   std::optional<std::pair<Bytes, Bytes>> peaks_;  // live and highest, of a run in the arena
   std::vector<char> outside_;  // by interval, with a pool: its buffer is not from the pool

@@ -12,13 +12,16 @@ namespace {
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-void add_program(Report::Native& sum, const NativeProgram& program) {
-  if (sum.problem.empty()) sum.problem = program.problem();
-  const MachineCode* const code = program.code();
-  if (code == nullptr) return;
-  sum.groups += program.groups();
-  sum.compile_seconds += code->compile_seconds();
-  sum.code += code->bytes();
+NativeProgram::Facts add_program(Report::Native& sum, const NativeProgram& program,
+                                 NativeCode mode) {
+  NativeProgram::Facts facts = program.facts(mode);
+  if (sum.problem.empty()) sum.problem = facts.problem;
+  sum.groups += facts.groups;
+  if (const MachineCode* const code = program.code()) {
+    sum.compile_seconds += code->compile_seconds();
+    sum.code += code->bytes();
+  }
+  return facts;
 }
 
 }  // namespace
@@ -26,15 +29,16 @@ void add_program(Report::Native& sum, const NativeProgram& program) {
 Report::Native native_of(const Executor& executor) {
   Report::Native sum;
   if (executor.native() != nullptr) {
-    add_program(sum, *executor.native());
-    sum.share = executor.native()->share();
+    const auto facts = add_program(sum, *executor.native(), executor.native_mode());
+    sum.share = facts.share;
+    sum.seconds = facts.seconds;
+    sum.interpreted_seconds = facts.interpreted_seconds;
   }
   for (const auto& [subject, note] : executor.notes()) {
     const auto* const native = dynamic_cast<const NativeNote*>(note.get());
     if (native == nullptr) continue;
-    add_program(sum, *native->program);
-    const MachineCode* const code = native->program->code();
-    if (code != nullptr && code->run() != nullptr) ++sum.steps;
+    const auto facts = add_program(sum, *native->program, executor.native_mode());
+    if (facts.serves && native->program->code()->run() != nullptr) ++sum.steps;
   }
   return sum;
 }
@@ -46,6 +50,8 @@ void add_native(Report::Native& sum, const Report::Native& other) {
   sum.share = std::max(sum.share, other.share);
   sum.compile_seconds = std::max(sum.compile_seconds, other.compile_seconds);
   sum.code = std::max(sum.code, other.code);
+  sum.seconds = std::max(sum.seconds, other.seconds);
+  sum.interpreted_seconds = std::max(sum.interpreted_seconds, other.interpreted_seconds);
   if (sum.problem.empty()) sum.problem = other.problem;
 }
 

@@ -1,6 +1,7 @@
 #include "strategy/compile/native/native_program.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -19,6 +20,12 @@ constexpr double least_seconds = 1e-7;
 /// seconds for a program and for each of its groups.
 constexpr double seconds_of_program = 0.5;
 constexpr double seconds_of_group = 1e-3;
+
+std::string microseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g µs", 1e6 * seconds);
+  return text;
+}
 
 NativeCode of_environment() {
   const char* const word = std::getenv("PALIMPSEST_NATIVE");
@@ -50,6 +57,7 @@ NativeProgram::NativeProgram(const Instructions& instructions) {
     ++groups;
   }
   is_decided_ = groups == 0;
+  is_settled_ = groups == 0;
   paying_runs_ = (seconds_of_program + seconds_of_group * static_cast<double>(groups)) /
                  std::max(group_seconds_, least_seconds);
 }
@@ -59,14 +67,20 @@ std::shared_ptr<NativeProgram> NativeProgram::of(const Instructions& instruction
       instructions.attachment([&] { return std::make_shared<NativeProgram>(instructions); }));
 }
 
-const MachineCode* NativeProgram::count(const Instructions& instructions, const Tape& tape,
-                                        NativeCode mode) {
-  if (mode == NativeCode::at_once) {
-    if (prepare(instructions, tape)) make({});
-    return code();
+const MachineCode* NativeProgram::made_at_once(const Instructions& instructions, const Tape& tape) {
+  if (!is_decided_.load(std::memory_order_relaxed) && prepare(instructions, tape)) make({});
+  return code();
+}
+
+NativeProgram::Service NativeProgram::count(const Instructions& instructions, const Tape& tape) {
+  if (const MachineCode* const made = code()) {
+    const std::lock_guard lock(mutex_);
+    return {trial_.next_is_native() ? made : nullptr, true};
   }
   const auto runs = static_cast<double>(runs_.fetch_add(1, std::memory_order_relaxed) + 1);
-  if (runs < paying_runs_) return nullptr;
+  const bool is_timed = 2 * runs >= paying_runs_;
+  if (runs < paying_runs_ || is_decided_.load(std::memory_order_relaxed))
+    return {nullptr, is_timed};
   if (prepare(instructions, tape)) {
     try {
       compile_later(shared_from_this());
@@ -74,7 +88,21 @@ const MachineCode* NativeProgram::count(const Instructions& instructions, const 
       fail(error.what());
     }
   }
-  return nullptr;
+  return {nullptr, is_timed};
+}
+
+void NativeProgram::add_time(bool native, double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (is_settled_.load(std::memory_order_relaxed)) return;
+  trial_.add(native, seconds);
+  if (trial_.outcome() == SpeedTrial::Outcome::open) return;
+  if (trial_.outcome() == SpeedTrial::Outcome::native) {
+    chosen_.store(code_.get(), std::memory_order_release);
+  } else {
+    problem_ = "native code is slower: " + microseconds(trial_.native_seconds()) +
+               " a run, interpreted " + microseconds(trial_.interpreted_seconds());
+  }
+  is_settled_.store(true, std::memory_order_relaxed);
 }
 
 /// Writes the source. Returns true if the caller is to have it compiled.
@@ -89,6 +117,7 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
   }
   if (source_.text.empty()) {
     problem_ = std::move(source_.problem);
+    is_settled_ = true;
     return false;
   }
   double seconds = 0;
@@ -109,6 +138,7 @@ void NativeProgram::make(const CompilePriority& priority) {
   const std::lock_guard lock(mutex_);
   if (loaded.library == nullptr) {
     problem_ = std::move(loaded.problem);
+    is_settled_ = true;
     return;
   }
   code_ = std::make_unique<const MachineCode>(source_, std::move(loaded));
@@ -119,21 +149,23 @@ void NativeProgram::make(const CompilePriority& priority) {
 void NativeProgram::fail(std::string problem) {
   const std::lock_guard lock(mutex_);
   problem_ = std::move(problem);
+  is_settled_ = true;
 }
 
-std::uint32_t NativeProgram::groups() const {
+NativeProgram::Facts NativeProgram::facts(NativeCode mode) const {
   const std::lock_guard lock(mutex_);
-  return code_ != nullptr ? groups_ : 0;
-}
-
-double NativeProgram::share() const {
-  const std::lock_guard lock(mutex_);
-  return code_ != nullptr ? share_ : 0;
-}
-
-std::string NativeProgram::problem() const {
-  const std::lock_guard lock(mutex_);
-  return problem_;
+  Facts facts;
+  const bool is_slower =
+      mode != NativeCode::at_once && trial_.outcome() == SpeedTrial::Outcome::interpreter;
+  facts.serves = code_ != nullptr && !is_slower;
+  if (facts.serves) {
+    facts.groups = groups_;
+    facts.share = share_;
+  }
+  facts.seconds = trial_.native_seconds();
+  if (facts.seconds > 0) facts.interpreted_seconds = trial_.interpreted_seconds();
+  if (code_ == nullptr || is_slower) facts.problem = problem_;
+  return facts;
 }
 
 }  // namespace palimpsest

@@ -8,6 +8,7 @@
 #include "autodiff/run_scope.h"
 #include "strategy/base/options.h"
 #include "strategy/compile/native/machine_code.h"
+#include "strategy/compile/native/speed_trial.h"
 
 namespace palimpsest {
 
@@ -21,22 +22,36 @@ class NativeProgram final : public Instructions::Attachment,
   /// Returns the object of these instructions. It is made on first use, and lives as long as they.
   static std::shared_ptr<NativeProgram> of(const Instructions& instructions);
 
-  /// The code for a run that begins now; null if it is interpreted. `at_once` waits for the
-  /// compiler. `automatic` counts the run. When the runs have taken so long that code pays, another
-  /// thread makes it. Code that is returned stays until this object is destroyed.
-  const MachineCode* code_for(const Instructions& instructions, const Tape& tape, NativeCode mode) {
-    const MachineCode* const code = ready_.load(std::memory_order_acquire);
-    if (code != nullptr || is_decided_.load(std::memory_order_relaxed)) return code;
-    return count(instructions, tape, mode);
+  /// What a run gets.
+  struct Service {
+    const MachineCode* code = nullptr;  ///< null if it is interpreted
+    bool is_timed = false;              ///< the time of the run is to be passed to `add_time`
+  };
+  /// The code for a run that begins now. `at_once` waits for the compiler. `automatic` counts the
+  /// run. When the runs have taken so long that code pays, another thread makes it. Then runs with
+  /// and without it are timed, and the faster kind serves all later runs. Code that is returned
+  /// stays until this object is destroyed.
+  Service service_for(const Instructions& instructions, const Tape& tape, NativeCode mode) {
+    if (mode == NativeCode::at_once) return {made_at_once(instructions, tape)};
+    const MachineCode* const code = chosen_.load(std::memory_order_acquire);
+    if (code != nullptr || is_settled_.load(std::memory_order_relaxed)) return {code};
+    return count(instructions, tape);
   }
+  /// Adds the time of a run that `service_for` asked for.
+  void add_time(bool native, double seconds);
 
   /// The code, if it is ready.
   const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
-  /// Number of fused groups with code, and their share of the predicted time of all instructions.
-  std::uint32_t groups() const;
-  double share() const;
-  /// Why groups are interpreted although code was requested; empty otherwise.
-  std::string problem() const;
+  /// Facts for a report about runs in a mode.
+  struct Facts {
+    bool serves = false;             ///< there is code that was not found to be slower
+    std::uint32_t groups = 0;        ///< fused groups with code
+    double share = 0;                ///< of these, of the predicted time of all instructions
+    double seconds = 0;              ///< least time of the last native runs that were timed
+    double interpreted_seconds = 0;  ///< likewise, of interpreted runs; both 0 before a native one
+    std::string problem;             ///< why groups are interpreted although code was requested
+  };
+  Facts facts(NativeCode mode) const;
 
   /// Called by the thread that compiles.
   void make(const CompilePriority& priority);
@@ -44,7 +59,8 @@ class NativeProgram final : public Instructions::Attachment,
   void fail(std::string problem);
 
  private:
-  const MachineCode* count(const Instructions& instructions, const Tape& tape, NativeCode mode);
+  const MachineCode* made_at_once(const Instructions& instructions, const Tape& tape);
+  Service count(const Instructions& instructions, const Tape& tape);
   bool prepare(const Instructions& instructions, const Tape& tape);
 
   double group_seconds_ = 0;  // predicted, of a run's fused groups
@@ -53,10 +69,14 @@ class NativeProgram final : public Instructions::Attachment,
   std::atomic<std::uint64_t> runs_ = 0;
   std::atomic<bool> is_decided_ = false;  // code is ready, in the making, or impossible
   std::atomic<const MachineCode*> ready_ = nullptr;
+  // Of automatic runs:
+  std::atomic<const MachineCode*> chosen_ = nullptr;  // it was faster
+  std::atomic<bool> is_settled_ = false;              // nothing changes any more
 
   mutable std::mutex mutex_;  // guards the following
   ProgramSource source_;
   std::unique_ptr<const MachineCode> code_;
+  SpeedTrial trial_;
   std::string problem_;
   std::uint32_t groups_ = 0;
   double share_ = 0;

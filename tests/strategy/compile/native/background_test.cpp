@@ -1,6 +1,7 @@
 // Native code that another thread makes while the interpreter serves.
 #include <chrono>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include "palimpsest.h"
@@ -41,6 +42,12 @@ TEST_CASE("code is swapped in between runs", "[native]") {
   std::ostringstream text;
   text << report;
   CHECK_THAT(text.str(), Catch::Matchers::Contains("native code       1 groups, 0 programs"));
+  for (int run = 0; run < 20; ++run) {  // both kinds of run, which are compared
+    runner.run();
+    REQUIRE(same_bits(runner.value(program.outputs()[0]), expected));
+  }
+  CHECK(runner.report().native.seconds > 0);
+  CHECK(runner.report().native.interpreted_seconds > 0);
 }
 
 TEST_CASE("code is swapped in while a loop runs", "[native]") {
@@ -64,8 +71,11 @@ TEST_CASE("code is swapped in while a loop runs", "[native]") {
   do {
     runner.run();
     REQUIRE(same_bits(runner.value(program.outputs()[0]), expected));
-  } while (runner.report().native.steps == 0 && steady_clock::now() < end);
-  CHECK(runner.report().native.steps == 1);
+    // Steps are compared as soon as there is code. A busy machine might find the code slower.
+  } while (runner.report().native.code == 0 && steady_clock::now() < end);
+  const Report report = runner.report();
+  const bool is_slower = report.native.problem.find("slower") != std::string::npos;
+  CHECK(report.native.steps == (is_slower ? 0 : 1));
 }
 
 TEST_CASE("a short program is not compiled", "[native]") {
