@@ -16,6 +16,7 @@ namespace composed_programs_test {
 using namespace palimpsest;
 
 TEST_CASE("random programs of all operations have the bits of single operations in every cell") {
+  keep_native_code();
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t k = 0; k < 100; ++k) {
     for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {

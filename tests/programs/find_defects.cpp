@@ -312,6 +312,7 @@ class Search {
 };
 
 int main_of(std::span<char*> arguments) {
+  keep_native_code();
   Settings settings;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string name = arguments[i];

@@ -78,6 +78,9 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   const bool has_outputs =
       cell.mode != Mode::evaluated && cell.mode != Mode::stages && cell.mode != Mode::devices;
   cell.outputs = has_outputs && below(2) == 0;
+  // Each program of a cell takes the compiler 0.15 s. Eager cells have no groups.
+  constexpr std::size_t cells_per_native_one = 24;
+  cell.native = below(cells_per_native_one) == 0 && cell.fuse && cell.mode != Mode::eager;
   return cell;
 }
 
@@ -90,6 +93,7 @@ std::string to_string(const Cell& cell) {
   if (!cell.planner.empty()) text << ", planned by " << cell.planner;
   if (cell.share) text << ", in " << *cell.share << " of the bytes";
   if (cell.outputs) text << ", with outputs";
+  if (cell.native) text << ", native";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

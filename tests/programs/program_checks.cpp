@@ -1,7 +1,12 @@
 #include "tests/programs/program_checks.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "strategy/base/batch_parts.h"
@@ -69,6 +74,7 @@ class Runs {
     options_.simplify = cell.simplify;
     options_.threads = cell.threads;
     options_.memory = cell.memory;
+    options_.native = cell.native ? NativeCode::at_once : NativeCode::off;
     if (cell.planner.empty()) return;
     const bool timed = named_planner(cell.planner).timed;
     options_.planner = planner_named(cell.planner, timed ? std::optional(0.02) : std::nullopt);
@@ -306,6 +312,7 @@ class Runs {
   ExecutionStrategy strategy() const {
     ExecutionStrategy strategy;
     strategy.run.fuse = options_.fuse;
+    strategy.run.native = options_.native;
     strategy.run.memory_budget = options_.memory_budget;
     strategy.run.threads = options_.threads;
     switch (cell_.mode) {
@@ -385,6 +392,17 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
     if (!same && !(std::isnan(a.at(i)) && std::isnan(b.at(i)))) return false;
   }
   return true;
+}
+
+void keep_native_code() {
+  if (std::getenv("XDG_CACHE_HOME") != nullptr) return;
+  const std::string folder = std::filesystem::temp_directory_path().string() +
+                             "/palimpsest-programs-" + std::to_string(::geteuid());
+  ::mkdir(folder.c_str(), 0700);
+  struct stat facts{};
+  const bool is_own =
+      ::lstat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid();
+  if (is_own) ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
 }
 
 bool is_model(const ProgramText& text, Cell::Mode mode) {

@@ -34,6 +34,7 @@ struct Cell {
   /// The last value and the other loss are auxiliary outputs, and a tensor takes the last value
   /// after the run. Not where gradients are values, and not in stages and on devices.
   bool outputs = false;
+  bool native = false;  ///< fused groups are compiled at once; otherwise all are interpreted
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
@@ -46,6 +47,10 @@ bool has_time_to_plan(std::uint64_t seed, std::uint32_t index);
 /// Random cell number `index` of a program.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
+
+/// Keeps the code that cells compile in a folder for temporary files, where later runs find it.
+/// Does nothing if `XDG_CACHE_HOME` names a folder.
+void keep_native_code();
 
 /// A named result of a program.
 struct Result {
