@@ -99,6 +99,24 @@ TEST_CASE("integers and casts", "[native]") {
   }
 }
 
+// A compiler may vectorize the last elements of a loop, or all elements of a short one, by itself.
+TEST_CASE("an f64 is rounded to f32 and back in loops of any length", "[native]") {
+  check_bits(
+      [](Tape& tape) {
+        std::vector<Var> results;
+        for (const std::int64_t n : {2, 3, 7, 14, 19, 35, 62, 67}) {
+          const Var a = tape.constant(numbers({n}, DType::f64, 1));
+          const Var narrow = cast(tanh(a * 0.1), DType::f32);
+          const Var rounded = cast(narrow, DType::f64);
+          const Var product = cast(cast(exp(a * 0.1) * 1.3, DType::f32), DType::f64);
+          results.insert(results.end(), {tanh(rounded), product * product - a,
+                                         exp(cast(product * 1.1, DType::f32))});
+        }
+        return results;
+      },
+      8);
+}
+
 TEST_CASE("shifted reads become ranges", "[native]") {
   const auto append = [](Tape& tape, std::int64_t n, std::vector<Var>& results) {
     const Var u = tape.constant(numbers({n}, DType::f64));
