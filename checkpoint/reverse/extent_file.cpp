@@ -23,9 +23,9 @@ Bytes occupied(Bytes bytes) {
   return (bytes + extent_alignment - 1) / extent_alignment * extent_alignment;
 }
 
-[[noreturn]] void fail_to_write_extent(const std::string& path, const std::string& what,
-                                       int error) {
-  const std::string subject = "[reverse] " + path + ": " + what +
+[[noreturn]] void fail_to_write_extent(const std::string& operation, const std::string& path,
+                                       const std::string& what, int error) {
+  const std::string subject = "[" + operation + "] " + path + ": " + what +
                               " cannot be written: " + std::generic_category().message(error);
   if (error == EFBIG) {
     throw EnvironmentError(subject +
@@ -40,9 +40,10 @@ Bytes occupied(Bytes bytes) {
 
 }  // namespace
 
-ExtentFile::ExtentFile(int descriptor, std::string path, Bytes first)
+ExtentFile::ExtentFile(int descriptor, std::string path, Bytes first, std::string_view operation)
     : descriptor_(descriptor),
       path_(std::move(path)),
+      operation_(operation),
       end_(occupied(first)),
       buffer_(static_cast<std::size_t>(buffer_bytes)) {}
 
@@ -94,7 +95,7 @@ Extent ExtentFile::write(Bytes bytes, const std::function<void(const StoredObjec
       hash_.add(piece);
       const Transfer done = write_at(descriptor_, at, {&content, 1});
       bytes_written_ += done.bytes;
-      if (done.error != 0) fail_to_write_extent(path_, what, done.error);
+      if (done.error != 0) fail_to_write_extent(operation_, path_, what, done.error);
       at += done.bytes;
     });
   } catch (...) {
@@ -170,7 +171,7 @@ void ExtentFile::release(const Extent& extent) {
 
 void ExtentFile::sync() {
   if (fdatasync(descriptor_) == 0) return;
-  throw FileError("[reverse] " + path_ + " cannot be written: " +
+  throw FileError("[" + operation_ + "] " + path_ + " cannot be written: " +
                   std::generic_category().message(errno) + "; check the disk");
 }
 

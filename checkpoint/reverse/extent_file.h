@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodiff/bytes.h"
@@ -27,8 +28,8 @@ struct Extent {
 /// of its holders have released it. Does not own the file. Not thread-safe.
 class ExtentFile {
  public:
-  /// `first` is the offset from which on the file may be used.
-  ExtentFile(int descriptor, std::string path, Bytes first);
+  /// `first` is the offset from which on the file may be used. Errors name `operation`.
+  ExtentFile(int descriptor, std::string path, Bytes first, std::string_view operation = "reverse");
 
   /// Writes a record that consists of the pieces that `save` passes to its argument. `what` names
   /// it in errors. Throws `EnvironmentError` when there is no room, and `FileError`.
@@ -68,6 +69,7 @@ class ExtentFile {
 
   int descriptor_;
   std::string path_;
+  std::string operation_;
   Bytes end_;                     // of the used part of the file
   std::map<Bytes, Bytes> gaps_;   // free bytes before the end, by offset
   std::map<Bytes, Use> extents_;  // by offset

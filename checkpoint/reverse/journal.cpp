@@ -25,12 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view journal_mark = "palimpsest journal 1\n";
 constexpr std::string_view file_prefix = "palimpsest-journal";
 constexpr std::string_view record_suffix = ".record";
 
-[[noreturn]] void fail_with_journal(const std::string& problem) {
-  throw FileError("[reverse] " + problem);
+std::string in_brackets(const JournalKind& kind) {
+  return "[" + std::string(kind.operation) + "] ";
+}
+
+[[noreturn]] void fail_with_journal(const JournalKind& kind, const std::string& problem) {
+  throw FileError(in_brackets(kind) + problem);
 }
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -52,16 +55,16 @@ class OpenFile {
 };
 
 /// Makes new and removed names of a directory durable.
-void sync_directory(const std::string& directory) {
+void sync_directory(const JournalKind& kind, const std::string& directory) {
   const OpenFile file(directory, O_RDONLY | O_DIRECTORY);
   // EINVAL: the file system has no such operation.
   if (file.get() >= 0 && (fsync(file.get()) == 0 || errno == EINVAL)) return;
-  fail_with_journal("the directory '" + directory + "' cannot be written to the disk: " +
-                    reason_of(errno) + "; check the disk, and run again to continue");
+  fail_with_journal(kind, "the directory '" + directory + "' cannot be written to the disk: " +
+                              reason_of(errno) + "; check the disk, and run again to continue");
 }
 
 /// Makes a directory, and its name and those of its parents durable.
-void make_directory(const fs::path& directory) {
+void make_directory(const JournalKind& kind, const fs::path& directory) {
   std::error_code error;
   std::vector<fs::path> changed;
   for (fs::path path = directory; !path.empty() && !fs::exists(path, error);) {
@@ -70,7 +73,7 @@ void make_directory(const fs::path& directory) {
   }
   // The lock tells why a directory cannot be used.
   if (!fs::create_directories(directory, error)) return;
-  for (const fs::path& path : changed) sync_directory(path.native());
+  for (const fs::path& path : changed) sync_directory(kind, path.native());
 }
 
 std::vector<std::byte> content_of(const std::string& path) {
@@ -84,7 +87,8 @@ std::vector<std::byte> content_of(const std::string& path) {
   return content;
 }
 
-void replace_file(const std::string& path, std::span<const std::byte> content) {
+void replace_file(const JournalKind& kind, const std::string& path,
+                  std::span<const std::byte> content) {
   const std::string part = path + ".part";
   int error = 0;
   {
@@ -101,11 +105,17 @@ void replace_file(const std::string& path, std::span<const std::byte> content) {
   if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   unlink(part.c_str());
-  const std::string problem = "[reverse] " + path + " cannot be written: " + reason_of(error);
+  const std::string problem = in_brackets(kind) + path + " cannot be written: " + reason_of(error);
   if (error == ENOSPC || error == EDQUOT) {
     throw EnvironmentError(problem + "; free disk space, and run again to continue");
   }
   throw FileError(problem + "; check the disk, and run again to continue");
+}
+
+/// The file of a record.
+std::string path_in(const std::string& directory, std::uint64_t number) {
+  return directory + "/" + std::string(file_prefix) + "-" + std::to_string(number) +
+         std::string(record_suffix);
 }
 
 /// The number of a record, from the name of its file.
@@ -137,14 +147,14 @@ std::vector<std::uint64_t> numbers_of_records(const std::string& directory) {
 
 /// The locked file of a directory.
 struct Journal::Lock {
-  explicit Lock(const std::string& directory)
+  Lock(const JournalKind& kind, const std::string& directory)
       : path(directory + "/" + std::string(file_prefix) + ".lock"), file(path, O_RDWR | O_CREAT) {
     if (file.get() < 0) {
-      fail_with_journal("'" + directory + "' cannot be used for a journal: " + reason_of(errno) +
-                        "; name a directory that is writable");
+      fail_with_journal(kind, "'" + directory + "' cannot be used for a journal: " +
+                                  reason_of(errno) + "; name a directory that is writable");
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw EnvironmentError("[reverse] another process or driver uses the journal in '" +
+      throw EnvironmentError(in_brackets(kind) + "another process or driver uses the journal in '" +
                              directory + "'; wait for it, or name another directory");
     }
   }
@@ -153,18 +163,19 @@ struct Journal::Lock {
   OpenFile file;
 };
 
-Journal::Journal(const std::string& directory, std::vector<std::string> identity, Where where)
-    : identity_(std::move(identity)), where_(where) {
+Journal::Journal(const JournalKind& kind, const std::string& directory,
+                 std::vector<std::string> identity, Where where)
+    : kind_(kind), identity_(std::move(identity)), where_(where) {
   std::error_code error;
   fs::path path_of_all = fs::absolute(directory, error).lexically_normal();
   if (!path_of_all.has_filename()) path_of_all = path_of_all.parent_path();
   directory_ = path_of_all.native();
-  make_directory(path_of_all);
-  lock_ = std::make_unique<Lock>(directory_);
+  make_directory(kind_, path_of_all);
+  lock_ = std::make_unique<Lock>(kind_, directory_);
   const std::string path = directory_ + "/" + std::string(file_prefix) + ".data";
   OpenFile data(path, O_RDWR | O_CREAT);
-  if (data.get() < 0) fail_with_journal(path + " cannot be opened: " + reason_of(errno));
-  file_ = std::make_unique<ExtentFile>(data.get(), path, 0);
+  if (data.get() < 0) fail_with_journal(kind_, path + " cannot be opened: " + reason_of(errno));
+  file_ = std::make_unique<ExtentFile>(data.get(), path, 0, kind_.operation);
   read_records();
   data_ = data.release();
 }
@@ -173,40 +184,65 @@ Journal::~Journal() {
   if (data_ >= 0) close(data_);
 }
 
-std::string Journal::path_of(std::uint64_t number) const {
-  return directory_ + "/" + std::string(file_prefix) + "-" + std::to_string(number) +
-         std::string(record_suffix);
-}
+std::string Journal::path_of(std::uint64_t number) const { return path_in(directory_, number); }
 
-std::optional<JournalRecord> Journal::read_record(const std::string& path, bool& is_other) {
+namespace {
+
+struct ReadRecord {
+  JournalRecord record;
+  std::vector<std::string> identity;
+};
+
+/// Nothing if it is damaged.
+std::optional<ReadRecord> record_in(const JournalKind& kind, const std::string& path) {
   const std::vector<std::byte> content = content_of(path);
   Hash128 hash;
-  if (content.size() < journal_mark.size() + sizeof hash) return {};
+  if (content.size() < kind.mark.size() + sizeof hash) return {};
   const auto body = std::span(content).first(content.size() - sizeof hash);
   std::memcpy(&hash, content.data() + body.size(), sizeof hash);
   if (hash != hash_bytes_128(body)) return {};
   JournalReader reader(body);
-  if (reader.text() != journal_mark) return {};
-  std::vector<std::string> identity(reader.number());
-  for (std::string& line : identity) line = reader.text();
-  JournalRecord record;
-  record.number = reader.number();
-  record.position = reader.value<JournalPosition>();
-  is_other = record.position.phase == JournalPosition::Phase::finished && identity != identity_;
+  if (reader.text() != kind.mark) return {};
+  ReadRecord read;
+  read.identity.resize(reader.number());
+  for (std::string& line : read.identity) line = reader.text();
+  read.record.number = reader.number();
+  read.record.is_finished = reader.number() != 0;
+  const std::string position = reader.text();
+  const auto bytes = std::as_bytes(std::span(position));
+  read.record.position.assign(bytes.begin(), bytes.end());
+  read.record.entries.resize(reader.number());
+  for (JournalEntry& entry : read.record.entries) entry = reader.value<JournalEntry>();
+  return read;
+}
+
+}  // namespace
+
+std::optional<JournalRecord> Journal::last_in(const JournalKind& kind,
+                                              const std::string& directory) {
+  for (const std::uint64_t number : numbers_of_records(directory)) {
+    if (auto read = record_in(kind, path_in(directory, number))) return std::move(read->record);
+  }
+  return {};
+}
+
+std::optional<JournalRecord> Journal::read_record(const std::string& path, bool& is_other) {
+  std::optional<ReadRecord> read = record_in(kind_, path);
+  if (!read) return {};
+  const std::vector<std::string>& identity = read->identity;
+  is_other = read->record.is_finished && identity != identity_;
   if (is_other) return {};
   for (std::size_t i = 0; i < std::max(identity.size(), identity_.size()); ++i) {
     const std::string there = i < identity.size() ? identity[i] : "nothing";
     const std::string here = i < identity_.size() ? identity_[i] : "nothing";
     if (there == here) continue;
-    throw ArgumentError("reverse",
+    throw ArgumentError(kind_.operation,
                         "the journal in '" + directory_ + "' is of another run: it has " + there +
                             ", and this run has " + here +
                             "; finish that run, or name another directory",
                         where_);
   }
-  record.entries.resize(reader.number());
-  for (JournalEntry& entry : record.entries) entry = reader.value<JournalEntry>();
-  return record;
+  return std::move(read->record);
 }
 
 void Journal::read_records() {
@@ -220,9 +256,10 @@ void Journal::read_records() {
     if (is_other || found_.size() == 2) break;
   }
   if (numbers.empty() || !found_.empty() || is_other) return;
-  fail_with_journal("no record of the journal in '" + directory_ +
-                    "' can be read, because they are damaged; remove the directory to start the "
-                    "run afresh");
+  fail_with_journal(
+      kind_, "no record of the journal in '" + directory_ +
+                 "' can be read, because they are damaged; remove the directory to start the "
+                 "run afresh");
 }
 
 void Journal::continue_from(const JournalRecord& record) {
@@ -242,10 +279,11 @@ void Journal::continue_from(const JournalRecord& record) {
 void Journal::start() {
   // The last record, which is of a finished run, goes last. If this process is killed before, the
   // records of that run do not look like those of a run that can continue.
-  for (const std::uint64_t number : numbers_of_records(directory_) | std::views::reverse) {
+  const std::vector<std::uint64_t> numbers = numbers_of_records(directory_);
+  for (const std::uint64_t number : numbers | std::views::reverse) {
     unlink(path_of(number).c_str());
   }
-  sync_directory(directory_);
+  if (!numbers.empty()) sync_directory(kind_, directory_);
   file_->trim();
 }
 
@@ -254,19 +292,20 @@ void Journal::forget(const JournalRecord& record) {
   for (const JournalEntry& entry : record.entries) file_->release(entry.extent);
 }
 
-void Journal::add(const JournalPosition& position, std::vector<JournalEntry> entries) {
+void Journal::add_record(JournalRecord record) {
   file_->sync();
-  JournalRecord record{.number = next_++, .position = position, .entries = std::move(entries)};
+  record.number = next_++;
   JournalWriter writer;
-  writer.text(journal_mark);
+  writer.text(kind_.mark);
   writer.number(identity_.size());
   for (const std::string& line : identity_) writer.text(line);
   writer.number(record.number);
-  writer.value(record.position);
+  writer.number(record.is_finished ? 1 : 0);
+  writer.text({reinterpret_cast<const char*>(record.position.data()), record.position.size()});
   writer.number(record.entries.size());
   for (const JournalEntry& entry : record.entries) writer.value(entry);
-  replace_file(path_of(record.number), writer.with_hash());
-  sync_directory(directory_);
+  replace_file(kind_, path_of(record.number), writer.with_hash());
+  sync_directory(kind_, directory_);
   for (const JournalEntry& entry : record.entries) file_->hold(entry.extent);
   kept_.push_back(std::move(record));
   for (; kept_.size() > 2; kept_.erase(kept_.begin())) forget(kept_.front());

@@ -1,14 +1,28 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "autodiff/error.h"
 #include "checkpoint/reverse/extent_file.h"
 
 namespace palimpsest {
+
+/// The operation that a journal belongs to. `mark` begins its records.
+struct JournalKind {
+  std::string_view operation;
+  std::string_view mark;
+};
+inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 2\n"};
 
 /// The entry of an object in a record. The object's bytes are in the journal's data file.
 struct JournalEntry {
@@ -19,37 +33,37 @@ struct JournalEntry {
     adjoint,
     accumulated,  ///< `number` counts them
     hashes,
-    sample,  ///< of the estimate of errors
+    sample,     ///< of the estimate of errors
+    block,      ///< the kept state in a loop's block for transfers
+    last,       ///< the last state that a step of a loop reads
+    result,     ///< of a loop's forward part (0) or of its backward part (1)
+    outputs,    ///< of the steps from `step` to before `end` of a loop
+    inputs,     ///< likewise, the adjoints of its inputs
+    untouched,  ///< captured values of a loop whose adjoints no step has changed
   };
   Kind kind;
   std::uint32_t number = 0;
   std::uint64_t step = 0;
+  std::uint64_t end = 0;
   std::uint64_t is_encoded = 0;
   Bytes charged = 0;  ///< of memory, of a kept state; only by bytes
   Extent extent = {};
 };
 
-/// How far a run is.
-struct JournalPosition {
-  enum class Phase : std::uint64_t { sweep, reversal, finished };
-  Phase phase = Phase::sweep;
-  std::uint64_t current = 0;       ///< number of the current state, or `none`
-  std::uint64_t left = 0;          ///< steps to be reversed, once their number is known
-  std::uint64_t length = 0;        ///< of the chain; 0 while unknown
-  std::uint64_t actions = 0;       ///< of the schedule that are done: of the sweep, or of the rest
-  std::uint64_t furthest = 0;      ///< the last state that was made
-  std::uint64_t largest_kept = 0;  ///< bytes; only by bytes
-  std::uint64_t repetitions = 0;   ///< likewise: how often a step is run, at most
-  double write_cost = 0;           ///< of the disk, in steps
-  double read_cost = 0;
-
-  static constexpr std::uint64_t none = ~std::uint64_t{0};
-};
-
 struct JournalRecord {
   std::uint64_t number = 0;
-  JournalPosition position;
+  bool is_finished = false;         ///< there is nothing to continue
+  std::vector<std::byte> position;  ///< how far the run is: a struct of numbers
   std::vector<JournalEntry> entries;
+
+  template <class Position>
+    requires std::is_trivially_copyable_v<Position>
+  Position position_as() const {
+    internal_check(position.size() == sizeof(Position), "a record is of another kind of run");
+    Position at;
+    std::memcpy(&at, position.data(), sizeof at);
+    return at;
+  }
 };
 
 /// The journal of a run in a directory that belongs to it alone. A record is a file of its own,
@@ -65,7 +79,8 @@ class Journal {
   /// Locks the directory, which is made if it is missing. `identity` are lines that describe the
   /// run, each a name and a value. Throws `EnvironmentError` if another process uses it, and
   /// `FileError`.
-  Journal(const std::string& directory, std::vector<std::string> identity, Where where);
+  Journal(const JournalKind& kind, const std::string& directory, std::vector<std::string> identity,
+          Where where);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
@@ -83,17 +98,32 @@ class Journal {
   void set_next(std::uint64_t number) { next_ = number; }
   /// Adds a record. Its extents must be in the file. Then the record before the last one is
   /// forgotten.
-  void add(const JournalPosition& position, std::vector<JournalEntry> entries);
+  template <class Position>
+    requires std::is_trivially_copyable_v<Position>
+  void add(const Position& position, bool is_finished, std::vector<JournalEntry> entries) {
+    const auto bytes = std::as_bytes(std::span(&position, 1));
+    add_record({.is_finished = is_finished,
+                .position = {bytes.begin(), bytes.end()},
+                .entries = std::move(entries)});
+  }
+  /// The last record that this object has added or continues from; null if there is none.
+  const JournalRecord* last() const { return kept_.empty() ? nullptr : &kept_.back(); }
   /// Forgets all records but the last one, and makes the file as small as possible.
   void finish();
 
+  /// The last record in a directory that can be read, if there is any. Needs no lock.
+  static std::optional<JournalRecord> last_in(const JournalKind& kind,
+                                              const std::string& directory);
+
  private:
   struct Lock;
+  void add_record(JournalRecord record);
   void read_records();
   std::optional<JournalRecord> read_record(const std::string& path, bool& is_other);
   void forget(const JournalRecord& record);
   std::string path_of(std::uint64_t number) const;
 
+  JournalKind kind_;
   std::string directory_;
   std::vector<std::string> identity_;
   Where where_;

@@ -205,9 +205,7 @@ bool is_usable(const JournalRecord& record, ExtentFile& file, bool is_exact) {
 }
 
 /// Processes of a group that are at the same point of a run have the same digest.
-std::uint64_t digest_of(const JournalPosition& position) {
-  return hash_bytes(std::as_bytes(std::span(&position, 1)));
-}
+std::uint64_t digest_of(const JournalRecord& record) { return hash_bytes(record.position); }
 
 /// The record to continue from; null if there is none. All processes of a group take the same.
 const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* group) {
@@ -231,7 +229,7 @@ const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* gr
                                         &JournalRecord::number);
   const bool is_found = common != journal.found().end();
   const auto digest =
-      static_cast<std::int64_t>(is_found ? digest_of(common->position) >> 1 : std::uint64_t{0});
+      static_cast<std::int64_t>(is_found ? digest_of(*common) >> 1 : std::uint64_t{0});
   std::int64_t digests[] = {digest, -digest, is_found ? 1 : 0};
   group->least(digests);
   if (digests[0] == -digests[1] && digests[2] == 1) return &*common;
@@ -331,22 +329,23 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
   std::optional<Journal> journal;
   const JournalRecord* record = nullptr;
   if (!options.resume.empty()) {
-    journal.emplace(options.resume, identity_of(options, chain), where);
+    journal.emplace(reverse_journal, options.resume, identity_of(options, chain), where);
     record = record_of(*journal, codec == nullptr || codec->is_exact(), options.group.get());
   }
   std::optional<DiskCosts> costs;
   if (record == nullptr) {
     costs = costs_of(options, chain).costs;
   } else if (!options.spill.empty()) {
-    costs = DiskCosts{record->position.write_cost, record->position.read_cost};
+    const auto position = record->position_as<JournalPosition>();
+    costs = DiskCosts{position.write_cost, position.read_cost};
   }
   const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
   if (record != nullptr) {
     journal->continue_from(*record);
-    report.resumed_at = record->position.current == JournalPosition::none
-                            ? record->position.left
-                            : record->position.current;
+    const auto position = record->position_as<JournalPosition>();
+    report.resumed_at =
+        position.current == JournalPosition::none ? position.left : position.current;
     if (!run.continue_from(*record)) {
       throw FileError("[reverse] " + journal->file().path() +
                       " is damaged; remove the directory to start the run afresh");

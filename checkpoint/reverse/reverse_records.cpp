@@ -57,7 +57,7 @@ void ReverseRun::add_record() {
     own.push_back(saved.front().extent);
     entries.insert(entries.end(), saved.begin(), saved.end());
   }
-  journal_->add(position_, std::move(entries));
+  journal_->add(position_, position_.phase == Phase::finished, std::move(entries));
   for (const Extent& extent : own) file_->release(extent);
   ++report_.records;
 }
@@ -70,7 +70,7 @@ bool ReverseRun::load_object(const JournalEntry& entry, StoredObject& object) {
 }
 
 bool ReverseRun::continue_from(const JournalRecord& record) {
-  position_ = record.position;
+  position_ = record.position_as<JournalPosition>();
   std::vector<JournalEntry> samples;
   const JournalEntry* state = nullptr;
   for (const JournalEntry& entry : record.entries) {
@@ -110,7 +110,10 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
         place.is_encoded = entry.is_encoded != 0;
         place.charged = entry.charged;
         file_->hold(entry.extent);
+        break;
       }
+      default:
+        internal_check(false, "a record of a run has an object of a loop");
     }
     if (!is_intact) return false;
   }

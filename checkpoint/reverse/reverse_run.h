@@ -12,6 +12,7 @@
 #include "checkpoint/reverse/kept_states.h"
 #include "checkpoint/reverse/reverse.h"
 #include "checkpoint/reverse/reverse_plan.h"
+#include "checkpoint/reverse/reverse_position.h"
 #include "checkpoint/reverse/run_clock.h"
 #include "checkpoint/reverse/state_hashes.h"
 #include "checkpoint/stores/locked_file.h"

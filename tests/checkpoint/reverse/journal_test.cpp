@@ -61,7 +61,7 @@ ReverseOptions options_in(const std::string& directory) {
 
 void add_finished(Journal& journal, int records) {
   for (; records > 0; --records) {
-    journal.add({.phase = JournalPosition::Phase::finished}, {});
+    journal.add(std::uint64_t{0}, true, {});
   }
 }
 
@@ -121,11 +121,11 @@ TEST_CASE("reverse, journal: adjoints that another process could not take are re
 TEST_CASE("reverse, journal: a new run removes the records of a finished one in order") {
   const TemporaryDirectory directory;
   {
-    Journal journal(directory.path(), {"one"}, Where::current());
+    Journal journal(reverse_journal, directory.path(), {"one"}, Where::current());
     journal.start();
     add_finished(journal, 2);
   }
-  Journal journal(directory.path(), {"other"}, Where::current());
+  Journal journal(reverse_journal, directory.path(), {"other"}, Where::current());
   const int events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   REQUIRE(events >= 0);
   REQUIRE(inotify_add_watch(events, directory.path().c_str(), IN_DELETE) >= 0);
@@ -147,7 +147,7 @@ TEST_CASE("reverse, journal: names of records and of new directories are durable
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/a/b";
   synchronized.clear();
-  Journal journal(path + "/", {"one"}, Where::current());
+  Journal journal(reverse_journal, path + "/", {"one"}, Where::current());
   for (const std::string& parent : {directory.path(), directory.path() + "/a"}) {
     CHECK(std::ranges::count(synchronized, parent) == 1);
   }
