@@ -1,7 +1,6 @@
 #include "checkpoint/reverse/journal.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 
 #include "autodiff/error.h"
 #include "checkpoint/reverse/journal_bytes.h"
+#include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/stores/transfer.h"
 
 namespace palimpsest {
@@ -27,54 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view file_prefix = "palimpsest-journal";
 constexpr std::string_view record_suffix = ".record";
-
-std::string in_brackets(const JournalKind& kind) {
-  return "[" + std::string(kind.operation) + "] ";
-}
-
-[[noreturn]] void fail_with_journal(const JournalKind& kind, const std::string& problem) {
-  throw FileError(in_brackets(kind) + problem);
-}
-
-std::string reason_of(int error) { return std::generic_category().message(error); }
-
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags)
-      : number_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~OpenFile() {
-    if (number_ >= 0) close(number_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
-/// Makes new and removed names of a directory durable.
-void sync_directory(const JournalKind& kind, const std::string& directory) {
-  const OpenFile file(directory, O_RDONLY | O_DIRECTORY);
-  // EINVAL: the file system has no such operation.
-  if (file.get() >= 0 && (fsync(file.get()) == 0 || errno == EINVAL)) return;
-  fail_with_journal(kind, "the directory '" + directory + "' cannot be written to the disk: " +
-                              reason_of(errno) + "; check the disk, and run again to continue");
-}
-
-/// Makes a directory, and its name and those of its parents durable.
-void make_directory(const JournalKind& kind, const fs::path& directory) {
-  std::error_code error;
-  std::vector<fs::path> changed;
-  for (fs::path path = directory; !path.empty() && !fs::exists(path, error);) {
-    path = path.parent_path();
-    changed.push_back(path);
-  }
-  // The lock tells why a directory cannot be used.
-  if (!fs::create_directories(directory, error)) return;
-  for (const fs::path& path : changed) sync_directory(kind, path.native());
-}
 
 std::vector<std::byte> content_of(const std::string& path) {
   const OpenFile file(path, O_RDONLY);
@@ -87,7 +39,7 @@ std::vector<std::byte> content_of(const std::string& path) {
   return content;
 }
 
-void replace_file(const JournalKind& kind, const std::string& path,
+void replace_file(std::string_view operation, const std::string& path,
                   std::span<const std::byte> content) {
   const std::string part = path + ".part";
   int error = 0;
@@ -105,7 +57,8 @@ void replace_file(const JournalKind& kind, const std::string& path,
   if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   unlink(part.c_str());
-  const std::string problem = in_brackets(kind) + path + " cannot be written: " + reason_of(error);
+  const std::string problem =
+      "[" + std::string(operation) + "] " + path + " cannot be written: " + reason_of(error);
   if (error == ENOSPC || error == EDQUOT) {
     throw EnvironmentError(problem + "; free disk space, and run again to continue");
   }
@@ -145,36 +98,19 @@ std::vector<std::uint64_t> numbers_of_records(const std::string& directory) {
 
 }  // namespace
 
-/// The locked file of a directory.
-struct Journal::Lock {
-  Lock(const JournalKind& kind, const std::string& directory)
-      : path(directory + "/" + std::string(file_prefix) + ".lock"), file(path, O_RDWR | O_CREAT) {
-    if (file.get() < 0) {
-      fail_with_journal(kind, "'" + directory + "' cannot be used for a journal: " +
-                                  reason_of(errno) + "; name a directory that is writable");
-    }
-    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw EnvironmentError(in_brackets(kind) + "another process or driver uses the journal in '" +
-                             directory + "'; wait for it, or name another directory");
-    }
-  }
-
-  std::string path;
-  OpenFile file;
-};
-
 Journal::Journal(const JournalKind& kind, const std::string& directory,
                  std::vector<std::string> identity, Where where)
     : kind_(kind), identity_(std::move(identity)), where_(where) {
-  std::error_code error;
-  fs::path path_of_all = fs::absolute(directory, error).lexically_normal();
-  if (!path_of_all.has_filename()) path_of_all = path_of_all.parent_path();
-  directory_ = path_of_all.native();
-  make_directory(kind_, path_of_all);
-  lock_ = std::make_unique<Lock>(kind_, directory_);
+  directory_ = normal_path(directory).native();
+  make_directory(kind_.operation, directory_);
+  lock_ = std::make_unique<DirectoryLock>(kind_.operation, directory_,
+                                          std::string(file_prefix) + ".lock");
   const std::string path = directory_ + "/" + std::string(file_prefix) + ".data";
   OpenFile data(path, O_RDWR | O_CREAT);
-  if (data.get() < 0) fail_with_journal(kind_, path + " cannot be opened: " + reason_of(errno));
+  if (data.get() < 0) {
+    throw FileError("[" + std::string(kind_.operation) + "] " + path +
+                    " cannot be opened: " + reason_of(errno));
+  }
   file_ = std::make_unique<ExtentFile>(data.get(), path, 0, kind_.operation);
   read_records();
   data_ = data.release();
@@ -256,10 +192,10 @@ void Journal::read_records() {
     if (is_other || found_.size() == 2) break;
   }
   if (numbers.empty() || !found_.empty() || is_other) return;
-  fail_with_journal(
-      kind_, "no record of the journal in '" + directory_ +
-                 "' can be read, because they are damaged; remove the directory to start the "
-                 "run afresh");
+  throw FileError("[" + std::string(kind_.operation) + "] no record of the journal in '" +
+                  directory_ +
+                  "' can be read, because they are damaged; remove the directory to start the run "
+                  "afresh");
 }
 
 void Journal::continue_from(const JournalRecord& record) {
@@ -283,7 +219,7 @@ void Journal::start() {
   for (const std::uint64_t number : numbers | std::views::reverse) {
     unlink(path_of(number).c_str());
   }
-  if (!numbers.empty()) sync_directory(kind_, directory_);
+  if (!numbers.empty()) sync_directory(kind_.operation, directory_);
   file_->trim();
 }
 
@@ -304,8 +240,8 @@ void Journal::add_record(JournalRecord record) {
   writer.text({reinterpret_cast<const char*>(record.position.data()), record.position.size()});
   writer.number(record.entries.size());
   for (const JournalEntry& entry : record.entries) writer.value(entry);
-  replace_file(kind_, path_of(record.number), writer.with_hash());
-  sync_directory(kind_, directory_);
+  replace_file(kind_.operation, path_of(record.number), writer.with_hash());
+  sync_directory(kind_.operation, directory_);
   for (const JournalEntry& entry : record.entries) file_->hold(entry.extent);
   kept_.push_back(std::move(record));
   for (; kept_.size() > 2; kept_.erase(kept_.begin())) forget(kept_.front());

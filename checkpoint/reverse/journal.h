@@ -14,6 +14,7 @@
 
 #include "autodiff/error.h"
 #include "checkpoint/reverse/extent_file.h"
+#include "checkpoint/reverse/journal_directory.h"
 
 namespace palimpsest {
 
@@ -116,7 +117,6 @@ class Journal {
                                               const std::string& directory);
 
  private:
-  struct Lock;
   void add_record(JournalRecord record);
   void read_records();
   std::optional<JournalRecord> read_record(const std::string& path, bool& is_other);
@@ -127,7 +127,7 @@ class Journal {
   std::string directory_;
   std::vector<std::string> identity_;
   Where where_;
-  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<DirectoryLock> lock_;
   int data_ = -1;
   std::unique_ptr<ExtentFile> file_;
   std::vector<JournalRecord> found_;

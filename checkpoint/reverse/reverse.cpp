@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "checkpoint/reverse/agreement.h"
+#include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/reverse/reverse_run.h"
 #include "checkpoint/stores/disk_seconds.h"
 #include "checkpoint/stores/hash_stream.h"
@@ -26,12 +27,6 @@ constexpr std::uint64_t probe_steps = 16;
 
 void require(bool holds, const char* problem, const Where& where) {
   if (!holds) throw ArgumentError("reverse", problem, where);
-}
-
-/// A path that does not depend on how it is written.
-fs::path normal_path(const std::string& path) {
-  const fs::path normal = fs::absolute(path).lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
 }
 
 void check_options(const ReverseOptions& options, const Where& where) {
