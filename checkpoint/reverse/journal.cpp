@@ -101,7 +101,7 @@ std::vector<std::uint64_t> numbers_of_records(const std::string& directory) {
 Journal::Journal(const JournalKind& kind, const std::string& directory,
                  std::vector<std::string> identity, Where where)
     : kind_(kind), identity_(std::move(identity)), where_(where) {
-  directory_ = normal_path(directory).native();
+  directory_ = normal_path(directory);
   make_directory(kind_.operation, directory_);
   lock_ = std::make_unique<DirectoryLock>(kind_.operation, directory_,
                                           std::string(file_prefix) + ".lock");

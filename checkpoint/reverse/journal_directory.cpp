@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -33,9 +34,9 @@ int OpenFile::release() { return std::exchange(number_, -1); }
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-fs::path normal_path(const std::string& path) {
+std::string normal_path(const std::string& path) {
   const fs::path normal = fs::absolute(path).lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
+  return (normal.has_filename() ? normal : normal.parent_path()).native();
 }
 
 void sync_directory(std::string_view operation, const std::string& directory) {
@@ -47,10 +48,10 @@ void sync_directory(std::string_view operation, const std::string& directory) {
                                      "; check the disk, and run again to continue");
 }
 
-void make_directory(std::string_view operation, const fs::path& directory) {
+void make_directory(std::string_view operation, const std::string& directory) {
   std::error_code error;
   std::vector<fs::path> changed;
-  for (fs::path path = directory; !path.empty() && !fs::exists(path, error);) {
+  for (fs::path path(directory); !path.empty() && !fs::exists(path, error);) {
     path = path.parent_path();
     changed.push_back(path);
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -28,10 +27,10 @@ class OpenFile {
 std::string reason_of(int error);
 
 /// A path that does not depend on how it is written.
-std::filesystem::path normal_path(const std::string& path);
+std::string normal_path(const std::string& path);
 
 /// Makes a directory, and its name and those of its parents durable. Does nothing if it exists.
-void make_directory(std::string_view operation, const std::filesystem::path& directory);
+void make_directory(std::string_view operation, const std::string& directory);
 
 /// Makes new and removed names of a directory durable.
 void sync_directory(std::string_view operation, const std::string& directory);

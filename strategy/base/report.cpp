@@ -111,6 +111,11 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     }
     if (loop.step_budget > 0) stream << ", step budget " << bytes(loop.step_budget);
     if (loop.ahead > 0) stream << ", " << loop.ahead << " computed ahead";
+    if (loop.resumed > 0) stream << ", continued from a journal";
+    if (loop.records > 0) stream << ", " << loop.records << " records in the journal";
+    if (loop.states_repaired > 0) {
+      stream << ", " << loop.states_repaired << " damaged states made again";
+    }
     stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
   }
   for (std::size_t s = 0; s < report.stages.size(); ++s) {

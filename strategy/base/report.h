@@ -116,6 +116,11 @@ struct Report {
     /// Most states that another thread makes while the same number of steps is reversed.
     std::uint32_t ahead = 0;
     bool recorded_again = false;  ///< every step was recorded separately
+    /// With `LoopOptions::resume`: records of journals, parts of the loop that continued a journal,
+    /// and damaged states that were made again.
+    std::uint64_t records = 0;
+    std::uint64_t resumed = 0;
+    std::uint64_t states_repaired = 0;
   };
   std::vector<Loop> loops;
 

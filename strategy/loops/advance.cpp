@@ -27,6 +27,7 @@ void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outpu
     ++step_;
     ++steps_run_;
     if (hashes_ != nullptr) hashes_->meet(step_, state_, loop_);
+    if (pause_ != nullptr) pause_(step_);
   }
 }
 

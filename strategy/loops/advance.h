@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "strategy/loops/held_states.h"
 #include "strategy/loops/loop_handover.h"
 #include "strategy/loops/loop_steps.h"
@@ -15,6 +18,17 @@ class Advance {
           StateHashes* hashes);
 
   const Addresses& state() const { return state_; }
+  /// Its number.
+  std::uint32_t step() const { return step_; }
+  /// Calls `pause` after every step with the number of the state that it made.
+  void set_pause(std::function<void(std::uint32_t)> pause) { pause_ = std::move(pause); }
+  /// Continues with state `step`, which `load` reads into the memory that it is given.
+  template <class F>
+  void continue_with(std::uint32_t step, F load) {
+    state_ = free_[0];
+    step_ = step;
+    load(state_);
+  }
   /// Number of steps run so far.
   std::uint64_t steps_run() const { return steps_run_; }
   void restore(const Addresses& state, std::uint32_t step);
@@ -35,6 +49,7 @@ class Advance {
   std::uint32_t step_ = 0;
   std::uint64_t steps_run_ = 0;
   StateHashes* hashes_;
+  std::function<void(std::uint32_t)> pause_;
 };
 
 }  // namespace palimpsest

@@ -63,20 +63,29 @@ void HeldStates::encode(const ChainAction& action, const Addresses& state,
 
 const Addresses* HeldStates::place_for(const ChainAction& action) {
   if (!loop_.codec().is_exact()) return nullptr;
-  target_ = is_in_block(action) ? free_block().where : slot(action.slot);
+  if (is_in_block(action)) {
+    target_ = free_block().where;
+  } else {
+    if (table_ != nullptr) table_->drop(table_->at(action.tier, action.slot));
+    target_ = slot(action.slot);
+  }
   return &target_;
 }
 
 void HeldStates::store(const ChainAction& action, const Addresses& state) {
   if (action.tier == ChainAction::Tier::disk) ++disk_writes_;
   if (action.step == 0) return;
-  if (!is_in_block(action)) return encode(action, state, slot(action.slot));
+  if (!is_in_block(action)) {
+    encode(action, state, slot(action.slot));
+    return note(action);
+  }
   if (blocks_[in_use_].step != action.step) {
     encode(action, state, free_block().where);
     in_use_ = 1 - in_use_;
     blocks_[in_use_].step = action.step;
   }
-  if (action.tier == ChainAction::Tier::memory) return;
+  note(action);
+  if (action.tier == ChainAction::Tier::memory || table_ != nullptr) return;
   Block& block = blocks_[in_use_];
   if (file_ == nullptr) file_ = loop_.disk()->open();
   block.slot = action.slot;
@@ -85,6 +94,8 @@ void HeldStates::store(const ChainAction& action, const Addresses& state) {
 }
 
 void HeldStates::recall(const ChainAction& action) {
+  if (is_table_given_) return;
+  if (action.step != 0) note(action);
   if (action.step == 0 || !is_in_block(action) || blocks_[in_use_].step == action.step) return;
   in_use_ = 1 - in_use_;
   blocks_[in_use_].step = action.step;
@@ -98,7 +109,7 @@ void HeldStates::begin_to_read(Block& block, const ChainAction& action) {
 }
 
 void HeldStates::prefetch(const ChainAction& action) {
-  if (action.step == 0) return;
+  if (action.step == 0 || table_ != nullptr) return;
   for (const Block& block : blocks_) {
     if (block.step == action.step) return;
   }
@@ -111,7 +122,14 @@ const Addresses& HeldStates::restore(const ChainAction& action) {
   if (!is_in_block(action)) return decoded(slot(action.slot));
   if (blocks_[in_use_].step != action.step) {
     internal_check(action.tier == ChainAction::Tier::disk, "a loop lost a state");
-    if (blocks_[1 - in_use_].step != action.step) begin_to_read(free_block(), action);
+    if (table_ != nullptr) {
+      Block& block = free_block();
+      JournaledState& held = table_->at(action.tier, action.slot);
+      if (!read(held.extent, block.where)) repair(held, block.where);
+      block.step = action.step;
+    } else if (blocks_[1 - in_use_].step != action.step) {
+      begin_to_read(free_block(), action);
+    }
     in_use_ = 1 - in_use_;
     settle(blocks_[in_use_]);
   }
@@ -128,6 +146,11 @@ const Addresses& HeldStates::decoded(const Addresses& held) {
 }
 
 std::shared_ptr<SpillFile> HeldStates::finish() {
+  if (table_ != nullptr) {
+    table_->in_use = in_use_;
+    const std::uint32_t step = layout_.disk ? blocks_[in_use_].step : std::uint32_t{none};
+    if (table_->block().step != step) table_->set(table_->block(), {.step = step});
+  }
   if (file_ != nullptr) file_->finish();
   for (Block& block : blocks_) block.slot = none;
   return std::exchange(file_, nullptr);

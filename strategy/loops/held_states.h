@@ -1,6 +1,10 @@
 #pragma once
 
+#include <functional>
+
 #include "checkpoint/chains/action.h"
+#include "checkpoint/reverse/journal.h"
+#include "strategy/loops/held_table.h"
 #include "strategy/loops/loop_layout.h"
 
 namespace palimpsest {
@@ -47,6 +51,23 @@ class HeldStates {
   void set_file(std::shared_ptr<SpillFile> file) { file_ = std::move(file); }
   bool has_file() const { return file_ != nullptr; }
 
+  /// Runs the steps from state `from`, which is given, to state `step`, which it makes in `to`.
+  using Remake = std::function<void(std::uint32_t from, const Addresses& state, std::uint32_t step,
+                                    const Addresses& to)>;
+  /// Keeps an account of all states in `table`. Those on disk are in its file, and a state that is
+  /// damaged there is made again. `is_given`: the table describes the states in memory already.
+  void keep_account(HeldTable& table, bool is_given, Remake remake);
+  /// Appends the entries of a record for all states that the steps before `left` need. Writes those
+  /// that are not in the file yet.
+  void save(std::uint64_t left, std::vector<JournalEntry>& entries);
+  /// Brings the states of a record into memory. Returns false if one is damaged that cannot be made
+  /// again.
+  bool load(const std::vector<JournalEntry>& entries);
+  /// Makes state `step` in `to`, from the last intact state before it.
+  void make_again(std::uint32_t step, const Addresses& to);
+  /// Number of states that were made again because they were damaged.
+  std::uint64_t repaired() const { return repaired_; }
+
  private:
   struct Block {
     Addresses where;
@@ -62,6 +83,10 @@ class HeldStates {
   void encode(const ChainAction& action, const Addresses& state, const Addresses& to) const;
   void begin_to_read(Block& block, const ChainAction& action);
   const Addresses& decoded(const Addresses& held);
+  void note(const ChainAction& action);
+  Extent write(std::uint32_t step, const Addresses& state);
+  bool read(const Extent& extent, const Addresses& to);
+  void repair(JournaledState& held, const Addresses& to);
 
   const Loop& loop_;
   LoopLayout layout_;
@@ -72,6 +97,10 @@ class HeldStates {
   Addresses at_hand_;
   Addresses target_;
   Block blocks_[2];
+  HeldTable* table_ = nullptr;
+  bool is_table_given_ = false;
+  Remake remake_;
+  std::uint64_t repaired_ = 0;
   std::uint64_t disk_writes_ = 0;
   std::uint64_t disk_reads_ = 0;
   std::size_t in_use_ = 0;           // index of the block that must stay

@@ -110,7 +110,8 @@ Bytes StepPrograms::smallest(int threads) const {
 }
 
 Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
-           std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options)
+           std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options,
+           NodeId position)
     : body_(std::move(body)),
       step_(std::move(step)),
       condition_(std::move(condition)),
@@ -122,6 +123,11 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
       forward_(step_.tape, program_of(step_, true)),
       advance_(step_.tape, program_of(step_, false)) {
   if (condition_) goes_on_.emplace(condition_->tape, program_of_outputs(*condition_));
+  if (!options.resume.empty()) {
+    resume_ = std::make_unique<const LoopResume>(options_, body_, position);
+    // The schedule of the earlier process followed from what it measured.
+    if (!options_.disk_costs) options_.disk_costs = resume_->found_costs();
+  }
   if (!options.spill.empty() && state_.bytes > 0) {
     disk_ = std::make_unique<const LoopDisk>(options_, codec_.record(), likely_steps(),
                                              [this] { return advance_.get(1)->seconds(); });
@@ -144,7 +150,8 @@ BufferInterface program_of_outputs(const RecordedStep& step) {
   return {step.arguments(), step.outputs, step.tape->node_count()};
 }
 
-LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested, const Where& where)
+LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested,
+                           const Where& where)
     : loop_(std::move(loop)), requested_(std::move(requested)), where_(where) {
   const RecordedStep& step = loop_->step();
   const std::vector<ValueType> states = loop_->types(step.state);
@@ -161,6 +168,11 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
   StepGradient gradient = differentiate(copy);
   untouched_ = std::move(gradient.untouched);
   backward_.emplace(copy.tape, std::move(gradient.program));
+  if (loop_->resume() != nullptr) number_ = loop_->resume()->take_number();
+}
+
+LoopGradient::~LoopGradient() {
+  if (loop_->resume() != nullptr) loop_->resume()->give_back_number(number_);
 }
 
 StepGradient LoopGradient::differentiate(const RecordedStep& step) const {

@@ -10,6 +10,7 @@
 #include "strategy/compile/buffer_programs.h"
 #include "strategy/loops/loop_disk.h"
 #include "strategy/loops/loop_memory.h"
+#include "strategy/loops/loop_resume.h"
 #include "strategy/loops/state_codec.h"
 #include "strategy/loops/step_recorder.h"
 
@@ -49,9 +50,9 @@ void require_state(const RecordedStep& step, const StepBody& body);
 /// A recorded loop, except its node. Immutable.
 class Loop {
  public:
-  /// `steps` is ignored where there is a condition.
+  /// `steps` is ignored where there is a condition. `position` is the number of the loop's node.
   Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
-       std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options);
+       std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options, NodeId position);
 
   /// True when the number of steps is not known.
   bool has_condition() const { return condition_.has_value(); }
@@ -73,6 +74,8 @@ class Loop {
   const StateCodec& codec() const { return codec_; }
   /// Null where states are held in memory only.
   const LoopDisk* disk() const { return disk_.get(); }
+  /// Null for a loop without journals.
+  const LoopResume* resume() const { return resume_.get(); }
   /// Programs from state, inputs, captured values and step number to the next state and the
   /// outputs.
   const StepPrograms& forward() const { return forward_; }
@@ -107,6 +110,7 @@ class Loop {
   StepPrograms forward_;
   StepPrograms advance_;
   std::optional<StepPrograms> goes_on_;
+  std::unique_ptr<const LoopResume> resume_;
   std::unique_ptr<const LoopDisk> disk_;
 };
 
@@ -131,6 +135,9 @@ class LoopGradient {
     std::vector<bool> captured;  ///< which adjoints of captured values are returned
   };
   LoopGradient(std::shared_ptr<const Loop> loop, Requested requested, const Where& where);
+  ~LoopGradient();
+  LoopGradient(const LoopGradient&) = delete;
+  LoopGradient& operator=(const LoopGradient&) = delete;
 
   /// Records the derivative of a step of the loop. The program's arguments are the step's inputs,
   /// the adjoints of the next state (all that are carried), the given adjoints of outputs, and the
@@ -149,6 +156,8 @@ class LoopGradient {
   const StateBlock& sums() const { return sums_; }
   /// By requested captured value: the first step adds nothing to its adjoint.
   const std::vector<bool>& untouched() const { return untouched_; }
+  /// Identifies it among the derivatives of a loop with journals.
+  std::uint32_t number() const { return number_; }
   /// The derivative of the first step.
   const StepPrograms& backward() const { return *backward_; }
 
@@ -161,6 +170,7 @@ class LoopGradient {
   std::vector<bool> untouched_;
   StateBlock adjoints_;
   StateBlock sums_;
+  std::uint32_t number_ = 0;
   std::optional<StepPrograms> backward_;
 };
 

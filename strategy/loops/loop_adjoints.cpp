@@ -57,11 +57,20 @@ const Addresses& LoopAdjoints::results(std::uint32_t step) {
     const bool is_returned = step == 0 && first_[i] != nullptr;
     results_.push_back(is_returned ? first_[i] : blocks_[block][i]);
   }
-  carried_ = results_;
   inputs_.append(step, results_);
   results_.insert(results_.end(), sums_[1].begin(), sums_[1].end());
-  std::swap(sums_[0], sums_[1]);
   return results_;
+}
+
+void LoopAdjoints::reversed() {
+  carried_.assign(results_.begin(), results_.begin() + std::ssize(carried_));
+  std::swap(sums_[0], sums_[1]);
+}
+
+void LoopAdjoints::continue_with(std::uint32_t left) {
+  if (left == steps_) return;
+  carried_ = blocks_[(steps_ - left) % 2];
+  if ((steps_ - left) % 2 == 1) std::swap(sums_[0], sums_[1]);
 }
 
 void LoopAdjoints::finish(const std::vector<bool>& untouched) {

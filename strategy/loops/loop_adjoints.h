@@ -12,11 +12,24 @@ class LoopAdjoints {
 
   /// The adjoints of the results of step `step`, and the sums so far.
   const Addresses& given(std::uint32_t step);
-  /// Where the adjoints of the inputs of step `step` are made; they are given to the next reversal.
-  /// Call it after `given`.
+  /// Where the adjoints of the inputs of step `step` are made. Call it after `given`.
   const Addresses& results(std::uint32_t step);
+  /// They are made: the next reversal gets them.
+  void reversed();
   /// Call when all steps have been reversed; `untouched` as in `LoopSteps`.
   void finish(const std::vector<bool>& untouched);
+
+  // For a journal:
+  using Pieces = std::vector<std::span<std::byte>>;
+  /// The adjoints of the current state, and the sums so far.
+  Pieces carried() const { return spans_of(carried_, gradient_.adjoints().sizes); }
+  Pieces sums() const { return spans_of(sums_[0], gradient_.sums().sizes); }
+  /// The adjoints of outputs that are given, and those of inputs that are returned.
+  const Parts& outputs() const { return outputs_; }
+  const Parts& inputs() const { return inputs_; }
+  /// Continues where `left` steps are still to be reversed. The contents of `carried` and `sums`
+  /// must be read afterwards.
+  void continue_with(std::uint32_t left);
 
  private:
   const LoopGradient& gradient_;

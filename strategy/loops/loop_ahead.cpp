@@ -60,6 +60,7 @@ std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
   const Loop& loop = gradients[0]->loop();
   const bool all = !loop.has_condition() && division.snapshots >= loop.snapshots();
   const std::uint32_t ahead = std::min(division.snapshots / part, most);
+  if (loop.resume() != nullptr) return 0;  // its records need one current state
   if (all || ahead < 2 || loop.is_recorded_again() || loop.state().bytes == 0) return 0;
   const auto leaves_threads_idle = [&](const LoopGradient* gradient) {
     const BufferProgram& step = *gradient->backward().get(threads, division.share);

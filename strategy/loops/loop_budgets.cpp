@@ -69,6 +69,22 @@ bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
   return parts < threads;
 }
 
+/// How an earlier process divided the memory of a loop, if its journal can be continued within the
+/// same budgets. Its schedule depends on the number of states.
+std::optional<LoopDivision> division_of_journal(const RecordedLoop& node, Bytes run_budget,
+                                                int threads) {
+  const Loop& loop = node.loop();
+  if (loop.resume() == nullptr || !loop.resume()->found()) return {};
+  const LoopPosition& found = *loop.resume()->found();
+  if (found.run_budget != run_budget || found.room < snapshot_bytes(0, loop)) return {};
+  const LoopDivision division{.snapshots = snapshots_in(found.room, loop), .share = found.share};
+  if (snapshot_bytes(division.snapshots, loop) != found.room) return {};
+  const Bytes budget = loop.options().memory_budget;
+  const bool fits = budget == unlimited ||
+                    found.room <= budget - bytes_beside_states(node.gradients, division, threads);
+  return fits ? std::optional(division) : std::nullopt;
+}
+
 /// Searches for the number of states with which the whole program costs least within its budget.
 /// The number is the same for all loops without a budget of their own. If it is small, the search
 /// also tries smaller memory shares for the steps.
@@ -207,6 +223,7 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
   for (const RecordedLoop& loop : loops) {
     const LoopOptions& own = loop.loop().options();
     put(own.memory_budget);
+    put(own.resume.empty() ? 0 : 1);
     put(int{own.spill_options.compress} << 4 | int{own.check} << 3 | int{!own.spill.empty()} << 2 |
         static_cast<int>(own.codec));
     const DiskCosts costs = own.disk_costs.value_or(DiskCosts{-1, -1});
@@ -231,6 +248,10 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
     const auto note = notes.find(loop);
     if (note == notes.end()) continue;
     const auto& counts = static_cast<const LoopCounts&>(*note->second);
+    report.records = counts.records;
+    report.resumed = counts.resumed;
+    report.states_repaired = counts.states_repaired;
+    if (!counts.are_counted) continue;
     report.steps = static_cast<std::uint32_t>(counts.steps);
     report.forward_steps = counts.forward_steps;
     report.disk_writes = counts.disk_writes;
@@ -265,7 +286,9 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     std::vector<std::size_t> flexible;
     for (std::size_t i = 0; i < loops.size(); ++i) {
       const bool limited = loops[i].loop().options().memory_budget != unlimited;
-      if (limited || options.memory_budget == unlimited) {
+      if (const auto known = division_of_journal(loops[i], options.memory_budget, spec.threads)) {
+        divisions[i] = *known;
+      } else if (limited || options.memory_budget == unlimited) {
         divisions[i] = own_division(loops[i].gradients, spec.threads);
         if (limited && leaves_threads_idle(loops, spec.threads)) {
           divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], spec.threads);
@@ -277,6 +300,9 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     }
     if (!flexible.empty()) {
       Search(tape, spec, options, loops, divisions, std::move(flexible)).run();
+    }
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      if (loops[i].loop().resume() != nullptr) divisions[i].run_budget = options.memory_budget;
     }
     divisions_ = divisions;
     fingerprint_ = std::move(fingerprint);

@@ -66,6 +66,11 @@ DiskCosts LoopDisk::costs() const {
   return *costs_;
 }
 
+std::optional<DiskCosts> LoopDisk::known_costs() const {
+  const std::lock_guard lock(mutex_);
+  return costs_;
+}
+
 const TwoTierSchedule& LoopDisk::planned(Chain chain) const {
   if (!schedule_ || schedule_of_ != chain) {
     schedule_.emplace(chain.first, chain.second, *costs_);

@@ -35,6 +35,8 @@ class LoopDisk {
   /// The cost of one access, in steps. Measured when the options do not give it. Throws as
   /// `SpillFile`.
   DiskCosts costs() const;
+  /// Likewise, if that was asked for before.
+  std::optional<DiskCosts> known_costs() const;
   /// The best schedule for reversing a chain of known length, and its cost.
   TwoTierSchedule schedule(std::uint32_t steps, std::uint32_t snapshots) const;
   LoopWork work(std::uint32_t steps, std::uint32_t snapshots) const;

@@ -9,9 +9,10 @@ namespace palimpsest {
 
 /// How the memory of a loop is divided between states and the work of a step.
 struct LoopDivision {
-  std::uint32_t snapshots = 0;  ///< states held, in addition to the first
-  Bytes share = unlimited;      ///< the budget for planning a step
-  std::uint32_t ahead = 0;      ///< most states made while other steps are reversed
+  std::uint32_t snapshots = 0;   ///< states held, in addition to the first
+  Bytes share = unlimited;       ///< the budget for planning a step
+  std::uint32_t ahead = 0;       ///< most states made while other steps are reversed
+  Bytes run_budget = unlimited;  ///< of the run, for a loop with a journal
   bool operator==(const LoopDivision&) const = default;
 };
 

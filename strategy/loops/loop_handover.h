@@ -10,6 +10,7 @@
 #include "autodiff/run_scope.h"
 #include "checkpoint/stores/spill_file.h"
 #include "strategy/loops/loop.h"
+#include "strategy/loops/loop_journal.h"
 
 namespace palimpsest {
 
@@ -22,16 +23,23 @@ class StateHashes {
   /// states must be known. Throws `ArgumentError` where it differs.
   void meet(std::uint32_t step, const Addresses& state, const Loop& loop);
 
+  /// To be saved, and loaded.
+  std::vector<std::uint64_t>& hashes() { return hashes_; }
+
  private:
   std::vector<std::uint64_t> hashes_;  // of states 1, 2, …
 };
 
 /// The work of a loop in a run, over all its parts.
 struct LoopCounts final : RunScope::Item {
+  std::atomic<bool> are_counted = false;         ///< the next four
   std::atomic<std::uint64_t> steps = 0;          ///< length of the loop
   std::atomic<std::uint64_t> forward_steps = 0;  ///< steps run, with those run to be differentiated
   std::atomic<std::uint64_t> disk_writes = 0;    ///< stores on disk in its schedule
   std::atomic<std::uint64_t> disk_reads = 0;
+  std::atomic<std::uint64_t> records = 0;          ///< of journals
+  std::atomic<std::uint64_t> resumed = 0;          ///< parts that continued a journal
+  std::atomic<std::uint64_t> states_repaired = 0;  ///< damaged states that were made again
 };
 
 /// Where a loop leaves state for later kernels of the run; null where it leaves none.
@@ -45,6 +53,10 @@ inline RunScope* state_scope(const KernelCall& call) {
 class LoopHandover final : public RunScope::Item {
  public:
   StateHashes hashes;
+  /// Of a loop that has one, until its backward part takes it.
+  std::shared_ptr<LoopJournal> journal;
+  /// The states in memory were not made, because the journal continues in the backward part.
+  bool has_states = true;
 
   /// The forward part leaves the file with held states, or null.
   void leave_file(std::shared_ptr<SpillFile> file) {

@@ -8,7 +8,9 @@
 namespace palimpsest {
 namespace {
 
-bool needs_header(const Loop& loop) { return loop.disk() != nullptr || loop.options().check; }
+bool needs_header(const Loop& loop) {
+  return loop.disk() != nullptr || loop.options().check || loop.resume() != nullptr;
+}
 
 /// Bytes outside of the slots.
 Bytes fixed_bytes(const Loop& loop) {

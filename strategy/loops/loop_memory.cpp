@@ -50,6 +50,24 @@ Parts::Parts(std::span<const Operand> whole, std::uint32_t steps) : bases_(addre
   }
 }
 
+std::vector<std::span<std::byte>> Parts::range(std::uint64_t first, std::uint64_t last) const {
+  std::vector<std::span<std::byte>> spans;
+  for (std::size_t i = 0; i < bases_.size(); ++i) {
+    const auto size = static_cast<std::size_t>(sizes_[i]);
+    spans.emplace_back(bases_[i] + size * first, size * (last - first));
+  }
+  return spans;
+}
+
+std::vector<std::span<std::byte>> spans_of(const Addresses& addresses,
+                                           std::span<const Bytes> sizes) {
+  std::vector<std::span<std::byte>> spans;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    spans.emplace_back(addresses[i], static_cast<std::size_t>(sizes[i]));
+  }
+  return spans;
+}
+
 void fill_with_nothing(std::byte* data, const ValueType& type) {
   const std::int64_t size = size_of(type.dtype);
   const std::int64_t elements = type.shape.elements();

@@ -48,11 +48,17 @@ class Parts {
   void append(std::uint32_t step, Addresses& to) const {
     for (std::size_t i = 0; i < bases_.size(); ++i) to.push_back(bases_[i] + sizes_[i] * step);
   }
+  /// The bytes of the steps from `first` to before `last`.
+  std::vector<std::span<std::byte>> range(std::uint64_t first, std::uint64_t last) const;
 
  private:
   Addresses bases_;
   std::vector<Bytes> sizes_;
 };
+
+/// The bytes of tensors of so many bytes.
+std::vector<std::span<std::byte>> spans_of(const Addresses& addresses,
+                                           std::span<const Bytes> sizes);
 
 /// Fills with −0, the neutral element of addition: −0 + 0 is 0.
 void fill_with_nothing(std::byte* data, const ValueType& type);

@@ -146,7 +146,7 @@ void pull_back_loop(const Pullback& p) {
     if (requested.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
-  types.push_back(steps_type(unlimited, 0));
+  types.push_back(steps_type(unlimited, 0, unlimited));
   types.push_back(p.output(p.output_count() - 1).type());
   const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(requested), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
@@ -167,7 +167,7 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
     types.push_back({shape, type.dtype});
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
-  types.push_back(steps_type(unlimited, 0));
+  types.push_back(steps_type(unlimited, 0, unlimited));
   types.push_back(state_budget_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
@@ -200,7 +200,7 @@ void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision&
   const auto give = [&](NodeId node) {
     const ValueId room = room_of(tape, node);
     tape.resize(room, state_budget_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
-    tape.resize(room - 1, steps_type(division.share, division.ahead).shape);
+    tape.resize(room - 1, steps_type(division.share, division.ahead, division.run_budget).shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
@@ -211,7 +211,7 @@ void take_state_budgets(Tape& tape) {
     if (!tape.operation(node).has_state_budget) continue;
     const ValueId room = room_of(tape, node);
     if (tape.shape(room)[0] > 0) tape.resize(room, state_budget_type(0).shape);
-    const ValueType usual = steps_type(unlimited, 0);
+    const ValueType usual = steps_type(unlimited, 0, unlimited);
     if (tape.type(room - 1) != usual) tape.resize(room - 1, usual.shape);
   }
 }

@@ -8,11 +8,14 @@ namespace palimpsest {
 
 // The last two outputs of each part are decided by the plan. The second last has no elements; its
 // shape encodes how steps are run. Its second size is the step budget (0 for unlimited), its third
-// the number of states made ahead. The last output is the memory for held states.
+// the number of states made ahead, its fourth the budget of the run where a journal needs it (0 for
+// unlimited). The last output is the memory for held states.
 
-inline ValueType steps_type(Bytes share, std::uint32_t ahead) {
+inline ValueType steps_type(Bytes share, std::uint32_t ahead, Bytes run_budget) {
   internal_check(share > 0, "a step of a loop has no share of its memory");
-  return {Shape{0, share == unlimited ? 0 : share, std::int64_t{ahead}}, DType::i64};
+  return {Shape{0, share == unlimited ? 0 : share, std::int64_t{ahead},
+                run_budget == unlimited ? 0 : run_budget},
+          DType::i64};
 }
 inline ValueType state_budget_type(Bytes bytes) {
   return {Shape{bytes / size_of(DType::i64)}, DType::i64};
@@ -22,6 +25,9 @@ inline Bytes share_in(const ValueType& type) {
 }
 inline std::uint32_t ahead_in(const ValueType& type) {
   return static_cast<std::uint32_t>(type.shape[2]);
+}
+inline Bytes run_budget_in(const ValueType& type) {
+  return type.shape[3] == 0 ? unlimited : type.shape[3];
 }
 inline const ValueType& steps_given(std::span<const Operand> outputs) {
   return outputs[outputs.size() - 2].type;

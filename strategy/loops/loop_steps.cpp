@@ -91,6 +91,7 @@ class PlannedSteps final : public LoopSteps {
     reversing_->run(all, results, reversed_.round_of(step));
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
+  void set_untouched(std::vector<bool> untouched) override { untouched_ = std::move(untouched); }
   void note_native(RunScope& scope) const override {
     note(scope, whole_);
     if (reversing_) note(scope, *reversing_);
@@ -150,6 +151,7 @@ class RecordedSteps final : public LoopSteps {
     run(recorded, made.program, step, all, results);
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
+  void set_untouched(std::vector<bool> untouched) override { untouched_ = std::move(untouched); }
   void note_native(RunScope&) const override {}  // they are interpreted
 
  private:

@@ -55,6 +55,8 @@ class LoopSteps {
   virtual void note_native(RunScope& scope) const = 0;
   /// By requested captured value: no step so far has added anything to its adjoint.
   virtual const std::vector<bool>& untouched() const = 0;
+  /// Continues with what an earlier process knew of that.
+  virtual void set_untouched(std::vector<bool> untouched) = 0;
 };
 
 /// The steps of `loop` forward and, unless it is null, of `gradient` backward. `memory` has the

@@ -162,7 +162,7 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
   LoopOptions options = loop->options();
   options.captured.clear();
   const LoopResult moved =
-      record_scan(p.tape(), state, loop->steps(), inputs, std::move(body), options);
+      record_scan(p.tape(), state, loop->steps(), inputs, std::move(body), options, true);
 
   std::vector<Var> ys;
   std::vector<std::size_t> seeds;

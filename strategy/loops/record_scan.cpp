@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "checkpoint/reverse/journal_directory.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/run/buffer_runner.h"
@@ -24,7 +25,59 @@ std::uint32_t checked_steps(std::int64_t steps, const Where& where) {
                       where);
 }
 
+/// Options of a journal.
+void require_valid_journal(const LoopOptions& options, const StepBody& body) {
+  const auto refuse = [&](const char* problem) {
+    throw ArgumentError(body.name(), problem, body.where);
+  };
+  if (options.record_every.count() < 0) refuse("record_every is negative; give a time");
+  if (options.resume.empty()) {
+    if (!options.tag.empty()) {
+      refuse("a tag belongs to a journal; set LoopOptions::resume, or leave out the tag");
+    }
+    return;
+  }
+  if (options.spill.empty()) return;
+  if (normal_path(options.spill) != normal_path(options.resume)) {
+    refuse(
+        "spill and resume name different directories; name the same one, because a loop that "
+        "continues needs its states on disk");
+  }
+  if (options.spill_options.compress) {
+    refuse(
+        "states on disk are in the journal, which does not compress; leave out "
+        "SpillOptions::compress or LoopOptions::resume");
+  }
+}
+
+/// Whether the journal of a loop on this tape could be found again.
+void require_resumable(const Tape& tape, const RecordedStep& step,
+                       const std::optional<RecordedStep>& condition, const LoopOptions& options,
+                       const StepBody& body) {
+  if (options.resume.empty()) return;
+  const auto refuse = [&](const char* problem) {
+    throw ArgumentError(body.name(), problem, body.where);
+  };
+  if (StepRecorder::records(tape)) {
+    refuse(
+        "a loop in a step of another loop runs many times, so that it cannot have a journal; set "
+        "LoopOptions::resume of the outer loop instead");
+  }
+  if (tape.is_temporary()) {
+    refuse(
+        "a loop in a checkpoint runs again where its values are needed, so that it cannot have a "
+        "journal; move it out of the checkpoint, or leave out LoopOptions::resume");
+  }
+  const bool again = step.may_differ() || (condition && condition->may_differ());
+  if (again && options.tag.empty()) {
+    refuse(
+        "the steps are recorded one by one, so that a journal does not know their structure; name "
+        "the program and its version in LoopOptions::tag");
+  }
+}
+
 void require_valid(const LoopOptions& options, const StepBody& body) {
+  require_valid_journal(options, body);
   if (options.check && options.codec != Codec::exact) {
     throw ArgumentError(body.name(),
                         "check compares states, but codec stores them with fewer digits; leave out "
@@ -32,7 +85,9 @@ void require_valid(const LoopOptions& options, const StepBody& body) {
                         body.where);
   }
   std::error_code ignored;
-  if (options.spill.empty() || std::filesystem::is_directory(options.spill, ignored)) return;
+  if (options.spill.empty() || !options.resume.empty() ||
+      std::filesystem::is_directory(options.spill, ignored))
+    return;
   throw FileError("[" + std::string(body.name()) + "] " + options.spill +
                   " is not a directory to keep states in (recorded at " + to_string(body.where) +
                   "); create it, or name another one in LoopOptions::spill");
@@ -98,7 +153,8 @@ void require_lasting(const Tape& tape, const RecordedStep& step,
 }  // namespace
 
 LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t steps,
-                       std::span<const Var> inputs, StepBody body, const LoopOptions& options) {
+                       std::span<const Var> inputs, StepBody body, const LoopOptions& options,
+                       bool is_derived) {
   const Where where = body.where;
   const std::uint32_t count = checked_steps(steps, where);
   require_valid(options, body);
@@ -133,8 +189,10 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
   for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
   require_lasting(tape, step, condition, captured, body);
-  const auto loop = std::make_shared<const Loop>(std::move(body), std::move(step),
-                                                 std::move(condition), captured, count, options);
+  if (!is_derived) require_resumable(tape, step, condition, options, body);
+  const auto loop =
+      std::make_shared<const Loop>(std::move(body), std::move(step), std::move(condition), captured,
+                                   count, options, tape.node_count());
   std::vector<Var> made = record_loop(tape, loop, operands, where);
   LoopResult result;
   result.state.assign(made.begin(), made.begin() + std::ssize(state));

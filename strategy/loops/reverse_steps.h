@@ -26,9 +26,11 @@ void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& n
   }
 }
 
-/// Carries out the rest of a schedule. Calls `reverse(step, state)` for its reversals.
-template <class Schedule, class Reverse>
-void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse) {
+/// Carries out the rest of a schedule. Calls `reverse(step, state)` for its reversals, and
+/// `done(action)` after each action.
+template <class Schedule, class Reverse, class Done>
+void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse,
+                   Done done) {
   for (std::optional<ChainAction> action = schedule.next(); action;) {
     const ChainAction now = *std::exchange(action, schedule.next());
     if (now.kind == ChainAction::Kind::reverse) {
@@ -37,6 +39,7 @@ void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Rever
     } else {
       advance.carry_out(now, *action, held);
     }
+    done(now);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "checkpoint/chains/periodic.h"
+#include "strategy/loops/backward_records.h"
 #include "strategy/loops/loop_adjoints.h"
 #include "strategy/loops/loop_run.h"
 #include "strategy/loops/reverse_steps.h"
@@ -11,14 +12,126 @@
 namespace palimpsest {
 namespace {
 
-/// Skips the first sweep of a schedule, whose stores the forward part has carried out.
+/// Skips the first sweep of a schedule, whose stores the forward part has carried out. Returns the
+/// number of actions before the first reversal, which is the last action that it has taken.
 template <class Schedule>
-void skip_sweep(Schedule& schedule, HeldStates& held) {
-  for (auto action = schedule.next(); action->kind != ChainAction::Kind::reverse;
-       action = schedule.next()) {
+std::uint64_t skip_sweep(Schedule& schedule, HeldStates& held) {
+  std::uint64_t skipped = 0;
+  for (auto action = schedule.next(); action->kind != ChainAction::Kind::reverse; ++skipped) {
     if (action->kind == ChainAction::Kind::store) held.recall(*action);
+    action = schedule.next();
   }
+  return skipped;
 }
+
+/// Reverses the steps of a loop.
+struct Reversal {
+  const Loop& loop;
+  std::uint32_t steps;
+  LoopArguments& arguments;
+  LoopSteps& runs;
+  HeldStates& held;
+  Advance& advance;
+  LoopAdjoints& adjoints;
+  BackwardRecords* records;  ///< null without a journal
+  std::span<const Addresses> blocks_ahead;
+  bool are_given;  ///< the forward part has left its states
+
+  void run() {
+    const bool disk = held.layout().disk;
+    if (loop.has_condition() && disk) {
+      PeriodicSnapshots chosen(held.slots(), loop.disk()->costs());
+      choose(chosen, [&] {
+        for (const ChainAction& store : chosen.before_step()) hold(store);
+      });
+      PeriodicReversal schedule(chosen);
+      reverse_chosen(schedule);
+    } else if (loop.has_condition()) {
+      OnlineSnapshots chosen(held.slots());
+      choose(chosen, [&] {
+        if (const std::optional<ChainAction> store = chosen.before_step()) hold(*store);
+      });
+      OnlineReversal schedule(chosen);
+      reverse_chosen(schedule);
+    } else if (disk) {
+      reverse_known(loop.disk()->schedule(steps, held.slots()));
+    } else {
+      reverse_known(BinomialSchedule(steps, held.slots()));
+    }
+  }
+
+ private:
+  bool is_resumed() const { return records != nullptr && records->is_resumed(); }
+
+  void reverse(std::uint32_t step, const Addresses& state) {
+    const Addresses& given = adjoints.given(step);
+    runs.backward(step, state, given, adjoints.results(step));
+    adjoints.reversed();
+  }
+
+  template <class Schedule>
+  void reverse_rest(Schedule& schedule) {
+    const auto reverse = [&](std::uint32_t step, const Addresses& state) {
+      this->reverse(step, state);
+    };
+    const auto done = [&](const ChainAction& action) {
+      if (records != nullptr) records->action_done(action);
+    };
+    if (blocks_ahead.empty()) return reverse_steps(schedule, held, advance, reverse, done);
+    reverse_steps_ahead(schedule, held, advance, loop.state(), blocks_ahead, reverse);
+  }
+
+  /// Takes the actions that an earlier process has carried out.
+  template <class Schedule>
+  void skip_done(Schedule& schedule) {
+    for (std::uint64_t done = records->actions(); done > 0; --done) schedule.next();
+  }
+
+  template <class Schedule>
+  void reverse_known(Schedule schedule) {
+    if (is_resumed()) {
+      skip_done(schedule);
+    } else if (are_given) {
+      const std::uint64_t skipped = skip_sweep(schedule, held);
+      advance.restore(steps == 1 ? arguments.first() : held.last(), steps - 1);
+      if (records != nullptr) records->skip(skipped);
+      reverse(steps - 1, advance.state());
+      if (records != nullptr) {
+        records->action_done({ChainAction::Kind::reverse, steps - 1});
+      }
+    }
+    reverse_rest(schedule);
+  }
+
+  /// Holds a state, or recalls that the forward part has stored it.
+  void hold(const ChainAction& store) {
+    if (are_given) return held.recall(store);
+    advance.to(store.step, nullptr);
+    held.store(store, advance.state());
+  }
+
+  /// Chooses the states that a loop of unknown length holds.
+  template <class Chosen, class Choose>
+  void choose(Chosen& chosen, Choose choose_next) {
+    const bool is_in_sweep = is_resumed() && records->is_in_sweep();
+    std::uint64_t done = is_in_sweep ? records->actions() : is_resumed() ? steps : 0;
+    for (; chosen.steps() < steps && done > 0; --done) chosen.before_step();
+    while (chosen.steps() < steps) {
+      choose_next();
+      if (records != nullptr) records->choice_done();
+    }
+  }
+
+  template <class Schedule>
+  void reverse_chosen(Schedule& schedule) {
+    if (is_resumed() && !records->is_in_sweep()) {
+      skip_done(schedule);
+    } else if (records != nullptr) {
+      records->begin_reversal();
+    }
+    reverse_rest(schedule);
+  }
+};
 
 }  // namespace
 
@@ -80,46 +193,42 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
       are_given = held.has_file();
     }
   }
+  std::shared_ptr<LoopJournal> journal;  // of the forward part, for this part alone
+  if (loop.resume() != nullptr) {
+    if (are_given && !are_shared) journal = std::exchange(handover->journal, nullptr);
+    const bool are_elsewhere = held.layout().disk && journal == nullptr;
+    are_given = are_given && handover->has_states && !are_elsewhere;
+    if (!are_given) held.set_file(nullptr);
+  }
   StateHashes* const hashes = loop.options().check ? &handover->hashes : nullptr;
   Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
-  const auto reverse = [&](std::uint32_t step, const Addresses& state) {
-    const Addresses& given = adjoints.given(step);
-    runs->backward(step, state, given, adjoints.results(step));
-  };
-  const auto reverse_rest = [&](auto& schedule) {
-    if (ahead == 0) return reverse_steps(schedule, held, advance, reverse);
-    reverse_steps_ahead(schedule, held, advance, loop.state(), blocks_ahead, reverse);
-  };
-  const auto reverse_known = [&](auto schedule) {
-    if (are_given) {
-      skip_sweep(schedule, held);
-      advance.restore(steps == 1 ? arguments.first() : held.last(), steps - 1);
-      reverse(steps - 1, advance.state());
+  std::optional<BackwardRecords> records;
+  if (loop.resume() != nullptr && steps > 0) {
+    records.emplace(BackwardRecords::Part{gradient,
+                                          call,
+                                          *runs,
+                                          steps,
+                                          advance,
+                                          held,
+                                          adjoints,
+                                          hashes != nullptr ? &hashes->hashes() : nullptr,
+                                          arguments.first(),
+                                          {blocks[0], blocks[1]}},
+                    std::move(journal));
+    if (!records->is_open()) records.reset();
+  }
+  if (!records || !records->begin(are_given)) {
+    Reversal reversal{loop,         steps,    arguments, *runs,
+                      held,         advance,  adjoints,  records ? &*records : nullptr,
+                      blocks_ahead, are_given};
+    try {
+      reversal.run();
+    } catch (const StoppedError&) {
+      if (records) records->stop();
+      throw;
     }
-    reverse_rest(schedule);
-  };
-  const auto hold = [&](const ChainAction& store) {
-    if (are_given) return held.recall(store);
-    advance.to(store.step, nullptr);
-    held.store(store, advance.state());
-  };
-  const bool disk = held.layout().disk;
-  if (loop.has_condition() && disk) {
-    PeriodicSnapshots chosen(held.slots(), loop.disk()->costs());
-    while (chosen.steps() < steps) std::ranges::for_each(chosen.before_step(), hold);
-    PeriodicReversal schedule(chosen);
-    reverse_rest(schedule);
-  } else if (loop.has_condition()) {
-    OnlineSnapshots chosen(held.slots());
-    while (chosen.steps() < steps) {
-      if (const std::optional<ChainAction> store = chosen.before_step()) hold(*store);
-    }
-    OnlineReversal schedule(chosen);
-    reverse_rest(schedule);
-  } else if (disk) {
-    reverse_known(loop.disk()->schedule(steps, held.slots()));
-  } else {
-    reverse_known(BinomialSchedule(steps, held.slots()));
+    adjoints.finish(runs->untouched());
+    if (records) records->end();
   }
   if (are_shared && are_given) {
     handover->give_back(held.finish());
@@ -127,8 +236,9 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     scope->drop(held.handover_number());
   }
   if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
-  if (scope != nullptr) runs->note_native(*scope);
-  adjoints.finish(runs->untouched());
+  if (scope == nullptr) return;
+  runs->note_native(*scope);
+  if (records) records->note(scope->note<LoopCounts>(&loop));
 }
 
 }  // namespace palimpsest

@@ -3,6 +3,7 @@
 
 #include "checkpoint/chains/periodic.h"
 #include "strategy/loops/advance.h"
+#include "strategy/loops/forward_records.h"
 #include "strategy/loops/loop_run.h"
 
 namespace palimpsest {
@@ -11,18 +12,25 @@ namespace {
 /// Carries out `schedule` up to its first reversal, which is that of the last step. The state for
 /// it is then in `held.last()`.
 template <class Schedule>
-void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs) {
+void sweep(const Loop& loop, Schedule schedule, HeldStates& held, Advance& advance,
+           const Parts& outputs, ForwardRecords* records) {
+  if (records != nullptr) {
+    for (std::uint64_t done = records->actions(); done > 0; --done) schedule.next();
+  }
   for (ChainAction action = *schedule.next(); action.kind != ChainAction::Kind::reverse;) {
     const ChainAction now = std::exchange(action, *schedule.next());
     advance.carry_out(now, action, held, &outputs, &held.last());
+    if (records != nullptr) records->action_done();
   }
+  // A state that was read from a journal is elsewhere.
+  loop.state().copy(advance.state(), held.last());
 }
 
 /// Runs steps while the condition holds. `before_step` holds states.
 template <class BeforeStep>
 std::uint32_t run_while(const Loop& loop, LoopSteps& steps, Advance& advance,
                         BeforeStep before_step) {
-  std::uint32_t step = 0;
+  std::uint32_t step = advance.step();
   for (; steps.goes_on(step, advance.state()); ++step) {
     if (step >= loop.options().max_steps) {
       throw ArgumentError(
@@ -39,16 +47,35 @@ std::uint32_t run_while(const Loop& loop, LoopSteps& steps, Advance& advance,
 
 std::uint32_t run_while(const Loop& loop, LoopSteps& steps, HeldStates* held, Advance& advance) {
   if (held == nullptr) return run_while(loop, steps, advance, [] {});
+  // The choices before the current state, if a journal gave it, are made again without effect.
   if (held->layout().disk) {
     PeriodicSnapshots snapshots(held->slots(), loop.disk()->costs());
+    while (snapshots.steps() < advance.step()) snapshots.before_step();
     return run_while(loop, steps, advance, [&] {
       for (const ChainAction& store : snapshots.before_step()) held->store(store, advance.state());
     });
   }
   OnlineSnapshots snapshots(held->slots());
+  while (snapshots.steps() < advance.step()) snapshots.before_step();
   return run_while(loop, steps, advance, [&] {
     if (const auto store = snapshots.before_step()) held->store(*store, advance.state());
   });
+}
+
+/// Runs the steps. Returns their number.
+std::uint32_t run(const Loop& loop, LoopSteps& steps, HeldStates* held, Advance& advance,
+                  const Parts& outputs, const Addresses& last, ForwardRecords* records) {
+  if (loop.has_condition()) return run_while(loop, steps, held, advance);
+  if (held != nullptr && loop.steps() > 0) {
+    if (held->layout().disk) {
+      sweep(loop, loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs,
+            records);
+    } else {
+      sweep(loop, BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs, records);
+    }
+  }
+  advance.to(loop.steps(), &last, &outputs);
+  return loop.steps();
 }
 
 }  // namespace
@@ -58,6 +85,7 @@ void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const A
   RunScope* const scope = state_scope(call);
   if (scope == nullptr) return;
   LoopCounts& counts = scope->note<LoopCounts>(&loop);
+  counts.are_counted = true;
   counts.steps = steps;
   counts.forward_steps += advance.steps_run() + reversed;
   if (held == nullptr) return;
@@ -82,25 +110,46 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   StateHashes* const hashes = held && loop.options().check ? &handover->hashes : nullptr;
   if (hashes != nullptr) hashes->reserve(loop.steps());
   Advance advance(loop, *steps, arguments.first(), blocks[0], blocks[1], hashes);
+  std::optional<ForwardRecords> records;
+  if (loop.resume() != nullptr) {
+    records.emplace(ForwardRecords::Part{loop,
+                                         call,
+                                         *steps,
+                                         advance,
+                                         held ? &*held : nullptr,
+                                         hashes != nullptr ? &hashes->hashes() : nullptr,
+                                         arguments.first(),
+                                         last,
+                                         outputs,
+                                         {blocks[0], blocks[1]}});
+  }
+  std::uint32_t count = loop.steps();
+  if (records && records->begin()) {
+    if (loop.has_condition()) count = static_cast<std::uint32_t>(records->count());
+  } else {
+    try {
+      count = run(loop, *steps, held ? &*held : nullptr, advance, outputs, last,
+                  records ? &*records : nullptr);
+    } catch (const StoppedError&) {
+      if (records) records->stop();
+      throw;
+    }
+    loop.state().copy(advance.state(), last);
+    if (records) records->end(count);
+  }
+  RunScope* const scope = state_scope(call);
   if (loop.has_condition()) {
-    const std::uint32_t count = run_while(loop, *steps, held ? &*held : nullptr, advance);
     note(loop, call, count, advance, 0, held ? &*held : nullptr);
     *call.outputs[loop.state_count()].as<std::int64_t>() = count;
-  } else {
-    if (held && loop.steps() > 0) {
-      if (held->layout().disk) {
-        sweep(loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs);
-      } else {
-        sweep(BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs);
-      }
-    }
-    advance.to(loop.steps(), &last, &outputs);
   }
-  loop.state().copy(advance.state(), last);
-  if (RunScope* const scope = state_scope(call)) steps->note_native(*scope);
+  if (scope != nullptr) steps->note_native(*scope);
+  if (records && scope != nullptr) records->note(scope->note<LoopCounts>(&loop));
   if (!held || !held->layout().has_header) return;
-  handover->leave_file(held->finish());
-  RunScope* const scope = state_scope(call);
+  if (records) {
+    records->hand_over(*handover);
+  } else {
+    handover->leave_file(held->finish());
+  }
   held->handover_number() = scope != nullptr ? scope->keep(handover) : 0;
 }
 

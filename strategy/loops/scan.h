@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <functional>
 #include <initializer_list>
@@ -79,6 +80,19 @@ struct LoopOptions {
   /// trajectory. They depend on which states are held, and so on budgets. A run throws
   /// `ArgumentError` for a finite number that the narrow dtype cannot hold.
   Codec codec = Codec::exact;
+  /// A directory for a journal. If the process is killed, the next run of the same program
+  /// continues the loop from there, forward or backward, with the same bits. Empty: none. With
+  /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop. A
+  /// journal of a run that has not ended is rejected if the run differs in its tag, budget,
+  /// options, structure, first state, inputs, captured values, given adjoints, or in the state
+  /// after the first step.
+  std::string resume = {};
+  /// Names the program and its version. Required with `resume` where steps are recorded one by one,
+  /// because their structure is not known.
+  std::string tag = {};
+  /// Time between two records of the journal. A longer time is taken where records cost more than a
+  /// hundredth of it. Zero makes a record after each step.
+  std::chrono::duration<double> record_every = std::chrono::seconds(30);
   /// Compares each recomputed state with the original by a hash. Throws `ArgumentError` naming the
   /// step where they differ: then the body depends on more than its arguments. Recordings for
   /// differentiation are not compared. Takes 8 bytes per step, outside of every budget. Not allowed

@@ -146,6 +146,10 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   return made.rewritten(body_.rewrite);
 }
 
+bool StepRecorder::records(const Tape& tape) {
+  return dynamic_cast<const Looking*>(tape.evaluator().get()) != nullptr;
+}
+
 ValueId StepRecorder::leaf(const ValueType& type) {
   return made_.tape->placeholder(type, body_.where).id();
 }

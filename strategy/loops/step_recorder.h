@@ -56,6 +56,9 @@ class StepRecorder {
   StepRecorder(const StepBody& body, std::vector<Var> captured)
       : body_(body), captured_(std::move(captured)) {}
 
+  /// Whether a step of a loop is being recorded on this tape.
+  static bool records(const Tape& tape);
+
   /// The given captured values, followed by others that steps used.
   std::span<const Var> captured() const { return captured_; }
 

@@ -2,25 +2,10 @@
 
 #include <bit>
 
-#include "checkpoint/stores/hash.h"
+#include "strategy/base/digest.h"
 
 namespace palimpsest {
 namespace {
-
-/// Hashes a sequence of words.
-class Digest {
- public:
-  void put(std::uint64_t word) { words_.push_back(word); }
-  void put(std::string_view text) { put(hash_bytes(std::as_bytes(std::span(text)))); }
-  void put(const Shape& shape) {
-    put(static_cast<std::uint64_t>(shape.rank()));
-    for (const std::int64_t size : shape) put(static_cast<std::uint64_t>(size));
-  }
-  std::uint64_t value() const { return hash_bytes(std::as_bytes(std::span(words_))); }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
 
 /// `#3`, or `#3.1` for a node with several outputs.
 std::string reference(const Tape& tape, ValueId value) {
@@ -31,23 +16,6 @@ std::string reference(const Tape& tape, ValueId value) {
 }
 
 }  // namespace
-
-TapeDigest digest_of(const Tape& tape) {
-  Digest structure;
-  Digest shapes;
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    structure.put(tape.operation(node).name);
-    structure.put(tape.inputs(node).size());
-    for (const ValueId input : tape.inputs(node)) structure.put(std::uint64_t{input});
-    for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
-      const ValueType type = tape.type(tape.first_output(node) + i);
-      structure.put(static_cast<std::uint64_t>(type.dtype));
-      structure.put(static_cast<std::uint64_t>(type.shape.rank()));
-      shapes.put(type.shape);
-    }
-  }
-  return {structure.value(), shapes.value(), tape.node_count()};
-}
 
 std::uint64_t digest_of(std::span<const Tape::Update> updates) {
   Digest digest;

@@ -6,21 +6,9 @@
 #include <vector>
 
 #include "autodiff/tape.h"
+#include "strategy/base/tape_digest.h"
 
 namespace palimpsest {
-
-/// A summary of a recorded tape, short enough to compare over ranks. Unlike the fingerprint for
-/// finding plans, it has the same meaning in every process: it identifies operations by their
-/// names.
-struct TapeDigest {
-  /// Operations, their inputs, dtypes and numbers of axes. Ranks have these in common even if their
-  /// shards differ in size.
-  std::uint64_t structure = 0;
-  std::uint64_t shapes = 0;  ///< of all values
-  NodeId nodes = 0;
-};
-
-TapeDigest digest_of(const Tape& tape);
 
 /// A digest of a tape's updates: the values they take, their weights, and the types of the targets.
 /// Shapes are part of it, since the means of all ranks have one shape.

@@ -1,0 +1,163 @@
+#include "strategy/loops/forward_records.h"
+
+#include <utility>
+
+#include "strategy/loops/loop_identity.h"
+#include "strategy/loops/loop_run.h"
+
+namespace palimpsest {
+
+using Kind = JournalEntry::Kind;
+using Phase = LoopPosition::Phase;
+
+void run_steps(const Loop& loop, LoopSteps& steps, const Addresses (&blocks)[2], std::uint32_t from,
+               const Addresses& state, std::uint32_t step, const Addresses& to,
+               const Parts* outputs) {
+  const bool is_there = state == to;  // a step must not make its state where it reads it
+  if (is_there) loop.state().copy(to, blocks[0]);
+  const Addresses& begin = is_there ? blocks[0] : state;
+  Advance advance(loop, steps, begin, blocks[0], blocks[1], nullptr);
+  advance.restore(begin, from);
+  advance.to(step, nullptr, outputs);
+  loop.state().copy(advance.state(), to);
+}
+
+ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
+  const Loop& loop = part_.loop;
+  RunScope* const scope = state_scope(part_.call);
+  const char* const name =
+      part_.held != nullptr ? LoopResume::with_states : LoopResume::without_states;
+  journal_ = loop.resume()->open(loop, name,
+                                 identity_of(loop, part_.call, part_.held, first_step()), scope);
+  if (journal_ == nullptr) return;
+  if (part_.held != nullptr) {
+    part_.held->keep_account(journal_->table(), false,
+                             [this](auto... arguments) { make(arguments...); });
+    at().room = memory_of(part_.call.outputs.back()).size();
+    at().share = share_in(steps_given(part_.call.outputs));
+    at().run_budget = run_budget_in(steps_given(part_.call.outputs));
+  }
+  if (const auto costs = loop.disk() != nullptr ? loop.disk()->known_costs() : std::nullopt) {
+    at().write_cost = costs->write;
+    at().read_cost = costs->read;
+  }
+  part_.advance.set_pause([this](std::uint32_t step) { pause(step); });
+}
+
+/// The hash of the state after the first step; 0 if there is no step.
+std::uint64_t ForwardRecords::first_step() const {
+  const Loop& loop = part_.loop;
+  if (loop.has_condition() ? !part_.steps.goes_on(0, part_.first) : loop.steps() == 0) return 0;
+  Addresses results = part_.blocks[0];
+  part_.outputs.append(0, results);
+  part_.steps.forward(0, part_.first, results, !loop.has_condition());
+  return hash_of(spans_of(part_.blocks[0], loop.state().sizes));
+}
+
+void ForwardRecords::make(std::uint32_t from, const Addresses& state, std::uint32_t step,
+                          const Addresses& to) {
+  run_steps(part_.loop, part_.steps, part_.blocks, from, state, step, to,
+            part_.loop.has_condition() ? nullptr : &part_.outputs);
+}
+
+bool ForwardRecords::begin() {
+  if (journal_ == nullptr || journal_->begins_with() == nullptr) return false;
+  const std::vector<JournalEntry>& entries = journal_->begins_with()->entries;
+  const std::vector<Bytes>& sizes = part_.loop.state().sizes;
+  HeldStates* const held = part_.held;
+  if (part_.hashes != nullptr) {
+    part_.hashes->resize(journal_->bytes_of(Kind::hashes) / sizeof(std::uint64_t));
+    journal_->load(Kind::hashes, 0, {std::as_writable_bytes(std::span(*part_.hashes))});
+  }
+  journal_->load_ranges(Kind::outputs, part_.outputs);
+  const bool has_ended = at().phase != Phase::forward;
+  const bool is_in_backward = at().phase > Phase::ready || journal_->is_finished();
+  has_states_ = held != nullptr && !is_in_backward;
+  if (has_states_) internal_check(held->load(entries), "a rounded state was not checked");
+  if (!has_ended) {
+    const auto current = static_cast<std::uint32_t>(at().current);
+    part_.advance.continue_with(current, [&](const Addresses& to) {
+      if (journal_->load_state(Kind::state, spans_of(to, sizes))) return;
+      if (held != nullptr) return held->make_again(current, to);
+      make(0, part_.first, current, to);
+    });
+    return false;
+  }
+  journal_->load(Kind::result, 0, spans_of(part_.result, sizes));
+  if (has_states_ && !part_.loop.has_condition()) {
+    if (!journal_->load_state(Kind::last, spans_of(held->last(), sizes))) {
+      held->make_again(part_.loop.steps() - 1, held->last());
+    }
+  }
+  return true;
+}
+
+void ForwardRecords::pause(std::uint32_t step) {
+  const Loop& loop = part_.loop;
+  const bool is_last = !loop.has_condition() && step == loop.steps();
+  if (!is_last && journal_->is_due(loop)) record();
+}
+
+void ForwardRecords::stop() {
+  if (journal_ != nullptr) record();
+}
+
+void ForwardRecords::put_hashes() {
+  if (part_.hashes == nullptr) return;
+  journal_->put(Kind::hashes, 0, 0, {std::as_writable_bytes(std::span(*part_.hashes))});
+}
+
+void ForwardRecords::put_held() {
+  std::vector<JournalEntry> entries;
+  if (part_.held != nullptr) part_.held->save(LoopPosition::none, entries);
+  journal_->put(std::move(entries));
+}
+
+void ForwardRecords::record() {
+  at().current = part_.advance.step();
+  journal_->record(false, [&] {
+    put_held();
+    put_hashes();
+    journal_->put(Kind::state, 0, at().current,
+                  spans_of(part_.advance.state(), part_.loop.state().sizes));
+    journal_->put_range(Kind::outputs, 0, at().current, part_.outputs);
+  });
+}
+
+void ForwardRecords::end(std::uint64_t count) {
+  if (journal_ == nullptr) return;
+  const Loop& loop = part_.loop;
+  at().phase = Phase::ready;
+  at().current = LoopPosition::none;
+  at().steps = count;
+  const bool is_finished = part_.held == nullptr || count == 0;
+  const bool is_due = journal_->is_due(loop) || (is_finished && journal_->has_records());
+  if (is_finished && !is_due) return;
+  // Later records need the results, which may be gone then.
+  const std::vector<Bytes>& sizes = loop.state().sizes;
+  journal_->put_for_good(Kind::result, 0, spans_of(part_.result, sizes));
+  journal_->put_range(Kind::outputs, 0, loop.steps(), part_.outputs);
+  if (!is_due) return;
+  journal_->record(is_finished, [&] {
+    put_hashes();
+    if (is_finished) return;
+    put_held();
+    if (loop.has_condition()) return;
+    journal_->put(Kind::last, 0, loop.steps() - 1, spans_of(part_.held->last(), sizes));
+  });
+}
+
+void ForwardRecords::hand_over(LoopHandover& handover) {
+  handover.leave_file(part_.held->finish());
+  handover.journal = std::move(journal_);
+  handover.has_states = has_states_;
+}
+
+void ForwardRecords::note(LoopCounts& counts) const {
+  if (journal_ == nullptr) return;
+  counts.records += journal_->records();
+  counts.resumed += journal_->begins_with() != nullptr ? 1 : 0;
+  if (part_.held != nullptr) counts.states_repaired += part_.held->repaired();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "strategy/loops/held_states.h"
+#include "strategy/loops/loop_steps.h"
+
+namespace palimpsest {
+
+/// Lines that a journal of a loop and the run that continues it must have in common, each a name
+/// and a value: tag, options, structure, and hashes of all that the loop reads. `held` is null for
+/// a part that holds no states. `first_step` is the hash of the state after the first step, which
+/// depends on everything that the structure does not tell.
+std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
+                                     const HeldStates* held, std::uint64_t first_step);
+
+/// The hash of consecutive pieces.
+std::uint64_t hash_of(const std::vector<std::span<std::byte>>& pieces, std::uint64_t seed = 0);
+
+/// As it is written in lines.
+std::string hash_text(std::uint64_t hash);
+
+}  // namespace palimpsest

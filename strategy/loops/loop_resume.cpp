@@ -1,0 +1,69 @@
+#include "strategy/loops/loop_resume.h"
+
+#include <utility>
+
+#include "strategy/loops/loop.h"
+
+namespace palimpsest {
+namespace {
+
+/// One lock for all loops of this process that use a directory.
+std::shared_ptr<DirectoryLock> lock_of(const char* operation, const std::string& directory) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<DirectoryLock>> locks;
+  const std::lock_guard guard(mutex);
+  std::weak_ptr<DirectoryLock>& known = locks[directory];
+  if (auto lock = known.lock()) return lock;
+  make_directory(operation, directory);
+  const auto lock = std::make_shared<DirectoryLock>(operation, directory, "palimpsest-loops.lock");
+  known = lock;
+  return lock;
+}
+
+}  // namespace
+
+LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, NodeId position)
+    : directory_(normal_path(options.resume)),
+      position_(position),
+      lock_(lock_of(body.name(), directory_)) {
+  constexpr std::uint32_t gradients = 4;
+  std::vector<std::string> parts{with_states};
+  for (std::uint32_t i = 0; i < gradients; ++i) parts.push_back(gradient(i));
+  for (const std::string& part : parts) {
+    const auto record = Journal::last_in({body.name(), loop_journal_mark}, directory_of(part));
+    if (!record || record->is_finished) continue;
+    const auto at = record->position_as<LoopPosition>();
+    if (part == with_states) found_ = at;
+    if (at.write_cost >= 0) found_costs_ = DiskCosts{at.write_cost, at.read_cost};
+  }
+}
+
+std::string LoopResume::directory_of(const std::string& part) const {
+  return directory_ + "/palimpsest-loop-" + std::to_string(position_) + "-" + part;
+}
+
+std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::string& part,
+                                              std::vector<std::string> identity,
+                                              const RunScope* scope) const {
+  const std::lock_guard lock(mutex_);
+  Open& open = open_[part];
+  if (!open.journal.expired() && open.scope == scope) return nullptr;
+  const auto journal = std::make_shared<LoopJournal>(loop, directory_of(part), std::move(identity));
+  open = {journal, scope};
+  return journal;
+}
+
+std::uint32_t LoopResume::take_number() const {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t number = 0;
+  for (const std::uint32_t taken : numbers_) number += number == taken ? 1 : 0;
+  numbers_.insert(number);
+  return number;
+}
+
+void LoopResume::give_back_number(std::uint32_t number) const {
+  const std::lock_guard lock(mutex_);
+  numbers_.erase(number);
+}
+
+}  // namespace palimpsest

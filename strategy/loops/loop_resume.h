@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autodiff/run_scope.h"
+#include "checkpoint/chains/disk_costs.h"
+#include "checkpoint/reverse/journal_directory.h"
+#include "strategy/loops/loop_journal.h"
+#include "strategy/loops/scan.h"
+#include "strategy/loops/step_recorder.h"
+
+namespace palimpsest {
+
+/// What a loop with `LoopOptions::resume` has in addition. Its journals are in directories of their
+/// own, named after the loop's place on the tape and the part of the loop.
+class LoopResume {
+ public:
+  /// `position` is the number of the loop's node. Locks the directory for all loops of this process
+  /// that use it. Throws `EnvironmentError` if another process uses it, and `FileError`.
+  LoopResume(const LoopOptions& options, const StepBody& body, NodeId position);
+
+  /// How an earlier process ran the loop, if its journal can be continued. The schedule must be the
+  /// same in this process, although costs are measured again.
+  const std::optional<LoopPosition>& found() const { return found_; }
+
+  /// The costs of the disk that an earlier process measured, likewise.
+  const std::optional<DiskCosts>& found_costs() const { return found_costs_; }
+
+  /// Opens the journal of a part. Null if the same run has it open, because it runs the part again.
+  /// Throws as `Journal`.
+  std::shared_ptr<LoopJournal> open(const Loop& loop, const std::string& part,
+                                    std::vector<std::string> identity, const RunScope* scope) const;
+
+  /// The smallest number that no other derivative of the loop has.
+  std::uint32_t take_number() const;
+  void give_back_number(std::uint32_t number) const;
+
+  /// The part that holds states for a backward part, and the part that does not.
+  static constexpr const char* with_states = "states";
+  static constexpr const char* without_states = "values";
+  /// A backward part that makes its states itself.
+  static std::string gradient(std::uint32_t number) { return "gradient-" + std::to_string(number); }
+
+ private:
+  struct Open {
+    std::weak_ptr<LoopJournal> journal;
+    const RunScope* scope;
+  };
+  std::string directory_of(const std::string& part) const;
+
+  std::string directory_;
+  NodeId position_;
+  std::shared_ptr<DirectoryLock> lock_;
+  std::optional<LoopPosition> found_;
+  std::optional<DiskCosts> found_costs_;
+  mutable std::mutex mutex_;  // protects the members below
+  mutable std::map<std::string, Open> open_;
+  mutable std::set<std::uint32_t> numbers_;
+};
+
+}  // namespace palimpsest
