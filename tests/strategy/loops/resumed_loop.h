@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -22,16 +22,18 @@ struct ResumedLoop {
   bool is_recorded_again = false;
   bool is_eager = false;
   bool checks = false;
+  bool measures_disk = false;
   Bytes loop_budget = unlimited;
   Bytes run_budget = unlimited;
   std::string tag = {};
   std::chrono::duration<double> record_every = std::chrono::seconds(0);
-  std::int64_t steps = 40;
-  double start = 0.3;  ///< changes the first state
-  double speed = 0.2;  ///< a captured value
+  std::int64_t steps = 60;
+  std::int64_t cells = 20;
+  double start = 0.3;   ///< changes the first state
+  double speed = 0.2;   ///< a captured value
   double force = 0.01;  ///< changes the inputs
-  double weight = 1;   ///< changes the given adjoints
-  double slope = 0.1;  ///< a constant of the step
+  double weight = 1;    ///< changes the given adjoints
+  double slope = 0.1;   ///< a constant of the step
   int threads = 1;
   std::stop_token stop = {};
   std::shared_ptr<const ProgressFunction> progress = {};
@@ -44,43 +46,54 @@ inline ResumedLoop resumed_way(int way) {
   loop.is_while = way % 2 == 1;
   switch (way / 2) {
     case 0:
-      loop.loop_budget = 8'000;
+      loop.loop_budget = 7'600;
       loop.checks = true;
       break;
     case 1:
-      loop.loop_budget = 11'000;
+      loop.loop_budget = 65'000;
+      loop.cells = 200;
       loop.is_spilled = true;
       break;
     case 2:
       break;  // all states
     case 3:
-      loop.loop_budget = 8'000;
+      loop.loop_budget = 7'000;
       loop.is_half = true;
       break;
     case 4:
       loop.is_recorded_again = true;
       loop.tag = "ring 1";
       loop.loop_budget = 24'000;
-      loop.steps = 20;
+      loop.cells = 60;
+      loop.steps = 30;
       break;
     case 5:
       loop.is_eager = true;
-      loop.loop_budget = 8'000;
+      loop.loop_budget = 7'600;
       break;
     case 6:
-      loop.run_budget = 30'000;
+      loop.run_budget = 17'000;
       break;
     case 7:
       loop.is_eager = true;
-      loop.loop_budget = 11'000;
+      loop.loop_budget = 65'000;
+      loop.cells = 200;
       loop.is_spilled = true;
+      break;
+    case 8:
+      loop.loop_budget = 65'000;
+      loop.cells = 200;
+      loop.is_spilled = true;
+      loop.measures_disk = true;
       break;
     default:
       throw std::runtime_error("no such way");
   }
   return loop;
 }
+/// The last two measure the disk, which takes half a second.
 inline constexpr int resumed_ways = 16;
+inline constexpr int all_resumed_ways = 18;
 
 /// Runs `run` with a stop token and a progress function that stop it after so many steps of loops,
 /// forward and backward together. Returns whether it was stopped.
@@ -107,15 +120,16 @@ struct FoundByLoop {
 /// Computes the loss and its gradients. `directory` is for the journal; empty for none.
 inline FoundByLoop found_by_loop(const ResumedLoop& loop, const std::string& directory) {
   Tape tape = loop.is_eager ? Tape(eager()) : Tape(lazy());
-  constexpr std::int64_t cells = 60;
+  const std::int64_t cells = loop.cells;
   Tensor u = wave(cells);
   u.data<double>()[0] = loop.start;
   const Var first = tape.parameter(u);
   const Var speed = tape.parameter(number(loop.speed));
   const LoopOptions options{.memory_budget = loop.loop_budget,
                             .spill = loop.is_spilled ? directory : "",
-                            .disk_costs = loop.is_spilled ? std::optional(DiskCosts{0.1, 0.1})
-                                                          : std::nullopt,
+                            .disk_costs = loop.is_spilled && !loop.measures_disk
+                                              ? std::optional(DiskCosts{1e-3, 1e-3})
+                                              : std::nullopt,
                             .codec = loop.is_half ? Codec::half : Codec::exact,
                             .resume = directory,
                             .tag = directory.empty() ? "" : loop.tag,
