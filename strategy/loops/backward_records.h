@@ -12,7 +12,7 @@ namespace palimpsest {
 /// part, if that left one for this part alone; otherwise it has one of its own.
 class BackwardRecords {
  public:
-  /// What the backward part works on.
+  /// The objects that the backward part works on.
   struct Part {
     const LoopGradient& gradient;
     const KernelCall& call;

@@ -13,7 +13,7 @@ namespace palimpsest {
 /// records.
 class ForwardRecords {
  public:
-  /// What the forward part works on.
+  /// The objects that the forward part works on.
   struct Part {
     const Loop& loop;
     const KernelCall& call;

@@ -53,7 +53,7 @@ inline RunScope* state_scope(const KernelCall& call) {
 class LoopHandover final : public RunScope::Item {
  public:
   StateHashes hashes;
-  /// Of a loop that has one, until its backward part takes it.
+  /// The journal of the loop, if it has one, until the backward part takes it.
   std::shared_ptr<LoopJournal> journal;
   /// The states in memory were not made, because the journal continues in the backward part.
   bool has_states = true;

@@ -8,7 +8,7 @@
 
 namespace palimpsest {
 
-/// Lines that a journal of a loop and the run that continues it must have in common, each a name
+/// Lines that a journal of a loop and the run that continues it must have in common. Each is a name
 /// and a value: tag, options, structure, and hashes of all that the loop reads. `held` is null for
 /// a part that holds no states. `first_step` is the hash of the state after the first step, which
 /// depends on everything that the structure does not tell.

@@ -18,8 +18,8 @@
 
 namespace palimpsest {
 
-/// What a loop with `LoopOptions::resume` has in addition. Its journals are in directories of their
-/// own, named after the loop's place on the tape and the part of the loop.
+/// The part of a loop with `LoopOptions::resume` that other loops lack. Its journals are in
+/// directories of their own, named after the loop's place on the tape and the part of the loop.
 class LoopResume {
  public:
   /// `position` is the number of the loop's node. Locks the directory for all loops of this process

@@ -8,8 +8,8 @@ namespace palimpsest {
 
 // The last two outputs of each part are decided by the plan. The second last has no elements; its
 // shape encodes how steps are run. Its second size is the step budget (0 for unlimited), its third
-// the number of states made ahead, its fourth the budget of the run where a journal needs it (0 for
-// unlimited). The last output is the memory for held states.
+// the number of states made ahead. Its fourth size is the budget of the run, for a loop with a
+// journal (0 for unlimited). The last output is the memory for held states.
 
 inline ValueType steps_type(Bytes share, std::uint32_t ahead, Bytes run_budget) {
   internal_check(share > 0, "a step of a loop has no share of its memory");

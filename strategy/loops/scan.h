@@ -82,10 +82,11 @@ struct LoopOptions {
   Codec codec = Codec::exact;
   /// A directory for a journal. If the process is killed, the next run of the same program
   /// continues the loop from there, forward or backward, with the same bits. Empty: none. With
-  /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop. A
-  /// journal of a run that has not ended is rejected if the run differs in its tag, budget,
-  /// options, structure, first state, inputs, captured values, given adjoints, or in the state
-  /// after the first step.
+  /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop.
+  ///
+  /// A journal of a run that has not ended is rejected if this run differs: in its tag, budget or
+  /// options, in the structure of a step, in anything that the loop reads, or in the state after
+  /// the first step. The first step runs once more for that.
   std::string resume = {};
   /// Names the program and its version. Required with `resume` where steps are recorded one by one,
   /// because their structure is not known.
@@ -118,8 +119,9 @@ struct LoopResult {
 /// Throws `ArgumentError` for a negative number of steps, for options that exclude each other, and
 /// when the body records a parameter. Throws `ShapeError` and `DTypeError` when the body makes a
 /// state of another type, or an input has another first axis. Throws `FileError` when there is no
-/// such directory. A run throws `EnvironmentError` or `FileError` when the disk is full or a file
-/// has been changed.
+/// such directory. Throws `EnvironmentError` when another process uses the directory of the
+/// journal. A run throws `EnvironmentError` or `FileError` when the disk is full or a file has been
+/// changed, and `ArgumentError` for a journal of another run.
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,
                 const LoopBody& body, const LoopOptions& options = {},
                 Where where = Where::current());
