@@ -194,7 +194,7 @@ void KeptStates::replace(KeptState& kept, Tier where) {
 
 Bytes KeptStates::prepare(std::uint64_t step) {
   require_size(step);
-  prepared_ = settings_.codec == nullptr ? state_.bytes() : std::ssize(encoded());
+  prepared_ = settings_.encodes_memory ? std::ssize(encoded()) : state_.bytes();
   return memory_of(prepared_);
 }
 
@@ -202,7 +202,7 @@ void KeptStates::push(std::uint64_t step, Bytes charged) {
   KeptState& kept = tier(Tier::memory).emplace_back();
   kept.step = step;
   kept.bytes = kept.room = prepared_;
-  kept.is_encoded = settings_.codec != nullptr;
+  kept.is_encoded = settings_.encodes_memory;
   kept.memory = meter_.allocate(prepared_);
   if (kept.is_encoded) {
     std::memcpy(kept.memory.get(), encoded_.get(), static_cast<std::size_t>(prepared_));

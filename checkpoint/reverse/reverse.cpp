@@ -54,9 +54,6 @@ void check_options(const ReverseOptions& options, const Where& where) {
           "check compares states bit by bit, which a lossy codec changes; use ReverseCodec::none "
           "or zstd",
           where);
-  require(!options.sizes_change || options.spill.empty(),
-          "sizes_change keeps states in memory only; leave out spill, or set largest_state instead",
-          where);
   require(!options.sizes_change || options.codec == ReverseCodec::none || options.largest_state > 0,
           "the buffers of a codec are made for the largest state, which is not known with "
           "sizes_change; set largest_state too",

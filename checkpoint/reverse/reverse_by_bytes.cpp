@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/chains/periodic.h"
 #include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/reverse_run.h"
 
@@ -10,6 +11,10 @@
 // chooses them, for as many states as fit if all are as large as the largest one so far. The state
 // given up for another one is the last one whose gap may be joined with the one before. In the
 // reversal, a gap is divided where `BinomialSchedule` divides it for as many states as fit then.
+//
+// With a disk, the chain is divided into pieces as `PeriodicSnapshots` divides it. The first state
+// of each piece is written, and the memory then belongs to the states of the next piece. In the
+// reversal, a piece begins with its state from disk.
 
 namespace palimpsest {
 namespace {
@@ -70,10 +75,10 @@ void ReverseRun::sweep_by_bytes() {
     const std::uint64_t step = position_.current;
     const bool begins_unit = step % plan_.segment == 0;
     if (begins_unit && (held.empty() || held.back().step < step)) {
+      if (plan_.costs) begin_piece();
       const std::uint64_t s = std::max<std::uint64_t>(fitting(plan_.room), held.size());
-      while (longest_chain(s, position_.repetitions) <= step / plan_.segment) {
-        ++position_.repetitions;
-      }
+      const std::uint64_t units = (step - position_.piece) / plan_.segment;
+      while (longest_chain(s, position_.repetitions) <= units) ++position_.repetitions;
       const std::uint64_t gap = position_.repetitions * plan_.segment;
       const bool is_due =
           held.empty() || fitting(room_left()) > 0 || step - held.back().step >= gap;
@@ -84,6 +89,24 @@ void ReverseRun::sweep_by_bytes() {
   position_.length = position_.left = position_.current;
   seed();
   pause();
+}
+
+void ReverseRun::begin_piece() {
+  std::vector<KeptState>& on_disk = kept_->tier(KeptStates::Tier::disk);
+  const std::uint64_t step = position_.current;
+  if (!on_disk.empty()) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 30;
+    const std::uint64_t s = std::clamp<std::uint64_t>(fitting(plan_.room), 1, most);
+    const std::uint64_t period = best_period(static_cast<std::uint32_t>(s), *plan_.costs);
+    const std::uint64_t length = position_.piece == 0 ? std::max(period, s) : period;
+    if ((step - position_.piece) / plan_.segment < length) return;
+  }
+  kept_->store(KeptStates::Tier::disk, static_cast<std::uint32_t>(on_disk.size()), step);
+  std::vector<KeptState>& held = kept_->tier(KeptStates::Tier::memory);
+  for (KeptState& kept : held) kept_->drop(kept);
+  held.clear();
+  position_.piece = step;
+  position_.repetitions = 1;
 }
 
 void ReverseRun::keep_by_bytes(bool for_good) {
@@ -111,11 +134,18 @@ std::uint64_t ReverseRun::split(std::uint64_t first, std::uint64_t last) {
 
 void ReverseRun::reverse_by_bytes() {
   std::vector<KeptState>& held = kept_->tier(KeptStates::Tier::memory);
+  std::vector<KeptState>& on_disk = kept_->tier(KeptStates::Tier::disk);
+  const auto drop_reversed = [&](std::vector<KeptState>& states) {
+    for (; !states.empty() && states.back().step >= position_.left; states.pop_back()) {
+      kept_->drop(states.back());
+    }
+  };
   while (position_.left > 0) {
-    if (held.back().step >= position_.left) {
-      kept_->drop(held.back());
-      held.pop_back();
-      continue;
+    drop_reversed(held);
+    if (held.empty()) {
+      drop_reversed(on_disk);
+      restore(on_disk.back(), KeptStates::Tier::disk);
+      keep_by_bytes(/*for_good=*/false);
     }
     const std::uint64_t last = (position_.left - 1) / plan_.segment * plan_.segment;
     if (position_.current == none) restore(held.back(), KeptStates::Tier::memory);

@@ -52,7 +52,7 @@ struct ReverseOptions {
 
   /// A directory for states that do not fit into memory. Empty: none. With `resume` it must be the
   /// same directory. Each state there takes less than 1 KiB of memory, which counts towards the
-  /// budget. If the length is unknown, only the first 64 KiB of these do.
+  /// budget. If the length is unknown, or sizes change, only the first 64 KiB of these do.
   std::string spill = {};
   /// Cost of writing and reading a state, in steps. Measured if not given.
   std::optional<DiskCosts> disk_costs = {};

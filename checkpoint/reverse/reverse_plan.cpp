@@ -38,7 +38,8 @@ void add_fixed_bytes(const ReverseOptions& options, ReverseChain& chain, const S
   plan.fixed_bytes = base_bytes + chain.state().workspace() +
                      static_cast<Bytes>(plan.hashes * sizeof(std::uint64_t));
   if (has_file(options)) plan.fixed_bytes += ExtentFile::memory_bytes;
-  if (!options.spill.empty() && !options.steps) plan.fixed_bytes += open_table_bytes;
+  const bool is_open = !options.steps || options.sizes_change;
+  if (!options.spill.empty() && is_open) plan.fixed_bytes += open_table_bytes;
   if (codec == nullptr) return;
   plan.fixed_bytes += codec->memory_bytes();
   plan.buffer_bytes = KeptStates::memory_of(plan.largest_state) +
@@ -148,7 +149,7 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
   const Bytes fixed = plan.fixed_bytes + plan.buffer_bytes;
   Bytes planning = 0;
   Bytes most_table = 0;
-  if (costs && plan.steps && *plan.steps > 1) {
+  if (costs && plan.steps && *plan.steps > 1 && !plan.by_bytes) {
     plan.costs = costs;
     planning = planning_bytes * static_cast<Bytes>(std::min(*plan.steps + 1, most_planned));
     most_table = disk_table(plan, 1);
@@ -166,7 +167,7 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
   }
   const std::uint64_t units = plan.units().value_or(most_units);
   plan.snapshots = snapshots_in(plan.room, slot, units);
-  if (plan.costs && plan.steps && plan.snapshots < units) {
+  if (plan.costs && plan.steps && plan.snapshots < units && !plan.by_bytes) {
     // The table of states on disk takes memory too, and is larger the fewer states are in memory.
     Bytes table = disk_table(plan, plan.snapshots);
     for (Bytes before = -1; table > before;) {

@@ -15,6 +15,7 @@ struct JournalPosition {
   std::uint64_t furthest = 0;      ///< the last state that was made
   std::uint64_t largest_kept = 0;  ///< bytes; only by bytes
   std::uint64_t repetitions = 0;   ///< likewise: how often a step is run, at most
+  std::uint64_t piece = 0;         ///< likewise: the last state that was written to disk
   double write_cost = 0;           ///< of the disk, in steps
   double read_cost = 0;
 

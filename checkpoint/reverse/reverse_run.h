@@ -47,6 +47,8 @@ class ReverseRun {
   std::uint64_t step_of(std::uint64_t unit) const;
   void sweep();
   void sweep_by_bytes();
+  /// Writes the current state to disk if a piece of the chain begins with it; only by bytes.
+  void begin_piece();
   void reverse_by_schedule();
   void reverse_by_bytes();
   void carry_out(const ChainAction& action);

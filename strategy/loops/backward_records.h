@@ -27,6 +27,8 @@ class BackwardRecords {
   };
   /// `given` is the journal that the forward part left, or null. Throws as `Journal`.
   BackwardRecords(const Part& part, std::shared_ptr<LoopJournal> given);
+  BackwardRecords(const BackwardRecords&) = delete;
+  BackwardRecords& operator=(const BackwardRecords&) = delete;
 
   /// False if the same run uses the journal, because it runs this part again: then there are no
   /// records.

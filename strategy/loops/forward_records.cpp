@@ -149,7 +149,7 @@ void ForwardRecords::end(std::uint64_t count) {
 
 void ForwardRecords::hand_over(LoopHandover& handover) {
   handover.leave_file(part_.held->finish());
-  handover.journal = std::move(journal_);
+  handover.leave_journal(std::move(journal_));
   handover.has_states = has_states_;
 }
 

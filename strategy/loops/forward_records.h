@@ -28,6 +28,8 @@ class ForwardRecords {
   };
   /// Opens the journal. Throws as `Journal`.
   explicit ForwardRecords(const Part& part);
+  ForwardRecords(const ForwardRecords&) = delete;
+  ForwardRecords& operator=(const ForwardRecords&) = delete;
 
   /// Continues from the record that was found. Returns whether the forward part had ended; then the
   /// results are there.

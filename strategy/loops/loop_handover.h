@@ -53,8 +53,13 @@ inline RunScope* state_scope(const KernelCall& call) {
 class LoopHandover final : public RunScope::Item {
  public:
   StateHashes hashes;
-  /// The journal of the loop, if it has one, until the backward part takes it.
-  std::shared_ptr<LoopJournal> journal;
+  /// The forward part leaves its journal, or null.
+  void leave_journal(std::shared_ptr<LoopJournal> journal) { journal_ = std::move(journal); }
+  /// Null after the first call.
+  std::shared_ptr<LoopJournal> take_journal() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(journal_, nullptr);
+  }
   /// The states in memory were not made, because the journal continues in the backward part.
   bool has_states = true;
 
@@ -78,6 +83,7 @@ class LoopHandover final : public RunScope::Item {
   bool has_file_ = false;
   std::mutex mutex_;
   std::shared_ptr<SpillFile> file_;
+  std::shared_ptr<LoopJournal> journal_;
 };
 
 }  // namespace palimpsest

@@ -91,6 +91,11 @@ class LoopJournal {
   /// are not written again.
   void put_range(Kind kind, std::uint64_t first, std::uint64_t last, const Parts& parts);
 
+  /// The loop has ended, although no backward part has taken the journal.
+  void finish() {
+    if (has_records() && !is_finished()) record(true, [] {});
+  }
+
   std::uint64_t records() const { return records_; }
 
  private:

@@ -195,7 +195,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   std::shared_ptr<LoopJournal> journal;  // of the forward part, for this part alone
   if (loop.resume() != nullptr) {
-    if (are_given && !are_shared) journal = std::exchange(handover->journal, nullptr);
+    if (are_given && !are_shared) journal = handover->take_journal();
     const bool are_elsewhere = held.layout().disk && journal == nullptr;
     are_given = are_given && handover->has_states && !are_elsewhere;
     if (!are_given) held.set_file(nullptr);
@@ -229,6 +229,12 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     }
     adjoints.finish(runs->untouched());
     if (records) records->end();
+  }
+  if (are_shared && loop.resume() != nullptr) {
+    // This part has a journal of its own, and the others too. So that of the forward part has
+    // ended.
+    const std::shared_ptr<LoopJournal> of_forward = handover->take_journal();
+    if (of_forward != nullptr) of_forward->finish();
   }
   if (are_shared && are_given) {
     handover->give_back(held.finish());

@@ -84,9 +84,9 @@ struct LoopOptions {
   /// continues the loop from there, forward or backward, with the same bits. Empty: none. With
   /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop.
   ///
-  /// A journal of a run that has not ended is rejected if this run differs: in its tag, budget or
-  /// options, in the structure of a step, in anything that the loop reads, or in the state after
-  /// the first step. The first step runs once more for that.
+  /// A journal of another run that has not ended is rejected. Runs are compared by their tags,
+  /// budgets and options, by the structure of a step, and by everything that the loop reads. They
+  /// are also compared by the state after the first step, which runs once more for that.
   std::string resume = {};
   /// Names the program and its version. Required with `resume` where steps are recorded one by one,
   /// because their structure is not known.

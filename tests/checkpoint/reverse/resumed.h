@@ -23,10 +23,15 @@ inline ReverseOptions resumed_options(int way, std::uint64_t steps, std::size_t 
     options.codec = ReverseCodec::half;
     options.sampled_segments = 2;
   }
+  if (way / 2 == 5) {
+    options.sizes_change = true;
+    options.spill = directory;
+    options.disk_costs = DiskCosts{1, 1};
+  }
   options.check = way / 2 < 3;
   options.memory_budget = smallest_budget(size, options) + 5000;
   return options;
 }
-inline constexpr int resumed_ways = 10;
+inline constexpr int resumed_ways = 12;
 
 }  // namespace palimpsest::tests

@@ -102,10 +102,12 @@ TEST_CASE("reverse: any chain, budget, codec and way: the bits of the plain reve
       options.spill = directory.path();
       options.disk_costs = DiskCosts{static_cast<double>(*rc::gen::inRange(0, 9)),
                                      static_cast<double>(*rc::gen::inRange(0, 9))};
-    } else {
-      options.sizes_change = *rc::gen::arbitrary<bool>();
     }
+    options.sizes_change = *rc::gen::arbitrary<bool>();
     options.codec = *rc::gen::element(ReverseCodec::none, ReverseCodec::zstd);
+    if (options.sizes_change && options.codec == ReverseCodec::zstd) {
+      options.largest_state = static_cast<Bytes>(size * sizeof(double));
+    }
     options.check = *rc::gen::arbitrary<bool>();
     options.memory_budget =
         smallest_budget(size, options) + static_cast<Bytes>(states * size * sizeof(double));

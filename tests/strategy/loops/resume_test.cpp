@@ -190,6 +190,23 @@ TEST_CASE("loops, resume: a torn or flipped record gives way to the one before")
   }
 }
 
+TEST_CASE("loops, resume: a loop with two backward parts gives way to another run") {
+  const TemporaryDirectory directory(quick_folder());
+  const auto found = [&](double start, const std::string& path) {
+    Tape tape;
+    const Var u = tape.parameter(Tensor::full({20}, start, DType::f64));
+    const Var x =
+        scan(u, 12, [](const Var& x, const StepNumber&) { return ring_step(x, mean(x)); },
+             {.memory_budget = 12'000, .resume = path, .record_every = std::chrono::seconds(0)});
+    const Var first = gradient(sum(x * x), {u})[0];
+    const Var second = gradient(sum(x), {u})[0];
+    return (first * second).value().clone();
+  };
+  for (const double start : {0.1, 0.2}) {
+    CHECK(same_bits(found(start, directory.path()), found(start, "")));
+  }
+}
+
 TEST_CASE("loops, resume: several loops, derivatives of higher order and Programs continue") {
   const auto found = [](int which, const std::string& directory, std::stop_token stop,
                         std::shared_ptr<const ProgressFunction> progress) {
