@@ -95,14 +95,16 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 KINDS = {
     "binary": ("functions/binary_functions.h", "binary.h"),
-    "reductions": ("elementwise.h", "reduce.h", "sorting.h"),
+    "reductions": ("elementwise.h", "reduce.h"),
+    "sorting": ("sorting.h",),
     "shapes": ("construction.h", "index.h", "leaf.h", "shape.h"),
-    "layers": ("convolution.h", "image.h", "loss.h", "normalization.h", "sequence.h"),
+    "layers": ("convolution.h", "image.h", "normalization.h", "sequence.h"),
+    "losses": ("loss.h",),
     "matrices": ("linalg.h", "products.h", "sparse.h"),
     "random": ("random.h",),
 }
-HEADER_OF_KIND = {"random": "random", "elementwise": "elementwise", "binary": "elementwise", "reductions": "functions", "shapes": "functions",
-                  "layers": "layers", "matrices": "layers"}
+HEADER_OF_KIND = {"random": "random", "elementwise": "elementwise", "binary": "elementwise", "reductions": "functions", "sorting": "functions",
+                  "shapes": "functions", "layers": "layers", "losses": "layers", "matrices": "layers"}
 
 
 def kind_of(header):
