@@ -139,6 +139,34 @@ void small_pde(State& state) {
   state.counters["ratio"] = turns.ratio("native", "interpreted");
 }
 
+/// The gradient of a mixture of 5 Gaussians at 1,000 points of a plane, whose last axes have 5 and
+/// 2 elements.
+void mixture(State& state) {
+  const auto make = [&](NativeCode native) {
+    return Program::gradients(
+        [](Tape& tape) {
+          const Var x = tape.constant(Tensor::normal({1'000, 2}, 1));
+          const Var weight = tape.parameter(Tensor::normal({5}, 2));
+          const Var center = tape.parameter(Tensor::normal({5, 2}, 3));
+          const Var scale = tape.parameter(Tensor::normal({5, 2}, 4));
+          const Var z = (unsqueeze(x, 1) - center) * exp(scale);
+          const Var e = weight + sum(scale, {1}) - 0.5 * sum(z * z, {2});
+          return sum(logsumexp(e, {1})) - 1'000.0 * logsumexp(weight);
+        },
+        options_with(native));
+  };
+  Runner native(make(NativeCode::at_once));
+  Runner interpreted(make(NativeCode::off));
+  Turns turns;
+  turns.add_once("native", [&] { native.run(); });
+  turns.add_once("interpreted", [&] { interpreted.run(); });
+  for (auto _ : state) {
+    turns.take(3);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  state.counters["ratio"] = turns.ratio("native", "interpreted");
+}
+
 /// From the first run until its native code serves, with an empty cache on disk.
 void first_run(State& state) {
   std::string folder = std::filesystem::temp_directory_path().string() + "/native-XXXXXX";
@@ -178,6 +206,8 @@ void claim(const Results& results, Claims& claims) {
                  results.counter("chain/1", "ratio"), "of the interpreter's time");
   claims.at_most("a small PDE, replayed", 1, results.counter("small_pde", "ratio"),
                  "of the interpreter's time");
+  claims.at_most("the gradient of a mixture of Gaussians with short last axes", 1,
+                 results.counter("mixture", "ratio"), "of the interpreter's time");
   claims.at_most("from the first run until native code serves", 1, results.seconds("first_run"),
                  "seconds");
 }
@@ -195,6 +225,7 @@ int main(int argc, char** argv) {
   add("gradient", gradient);
   add("chain", chain)->Arg(0)->Arg(1);
   add("small_pde", small_pde);
+  add("mixture", mixture)->Unit(benchmark::kMicrosecond);
   add("first_run", first_run);
   return run_suite(argc, argv, claim);
 }
