@@ -100,13 +100,13 @@ TrainingState read_training_state(const std::string& path) {
     refuse_training_file(path, "has the format '" + file.metadata.at("format") + "', not '" +
                                    training_format + "'; load_safetensors reads other files");
   }
-  const std::string& version = metadata_of(path, file.metadata, "version");
+  const std::string version = metadata_of(path, file.metadata, "version");
   if (version != training_version) {
     refuse_training_file(path, "has version '" + version + "', and this library reads " +
                                    training_version + "; use the library that wrote it");
   }
   TrainingState state;
-  const std::string& names = metadata_of(path, file.metadata, "parts");
+  const std::string names = metadata_of(path, file.metadata, "parts");
   for (std::size_t begin = 0; begin < names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
     const std::string name = names.substr(begin, end - begin);

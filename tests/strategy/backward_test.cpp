@@ -43,7 +43,7 @@ TEST_CASE("backward gives a gradient for every parameter and the loss") {
 /// Many small steps, which a fast planner plans first.
 Var long_chain(Tape& tape) {
   Var y = tape.parameter(Tensor::normal({64}, 1), "start");
-  for (int step = 0; step < 60; ++step) y = sin(matmul(y, tape.constant(Tensor::eye(64)))) * y;
+  for (int step = 0; step < 60; ++step) y = sin(matmul(y, eye(tape, 64))) * y;
   return sum(y);
 }
 
