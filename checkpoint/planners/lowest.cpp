@@ -183,9 +183,11 @@ Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured) {
     if (size < lowest.size) lowest = {size, {one.proposal}};
   }
   // A layout far above the peak is not improved for long. Just below a known size, it is.
-  const Schedule& schedule = lowest.proposals.front().schedule;
-  if (schedule.steps.size() <= short_schedule) {
-    lowest.size = std::min(lowest.size, lay_out(graph, schedule, lowest.size - 1).size);
+  for (std::size_t k = 0; k < std::min(sizes.size(), worth_trouble); ++k) {
+    const Measured& one = *sizes[k].measured;
+    if (one.proposal.schedule.steps.size() > short_schedule || one.peak >= lowest.size) continue;
+    const Bytes size = lay_out(graph, one.proposal.schedule, lowest.size - 1).size;
+    if (size < lowest.size) lowest = {size, {one.proposal}};
   }
   return lowest;
 }
