@@ -119,8 +119,8 @@ class Writer {
   void copy_short_loads() {
     const auto copy_all = [&](const std::vector<std::uint32_t>& slots) {
       const auto buffers = static_cast<std::size_t>(std::ranges::count(buffered_, true));
-      if (buffers + slots.size() <= most_buffers)
-        std::ranges::for_each(slots, [&](auto slot) { copy(slot); });
+      if (buffers + slots.size() > most_buffers) return;
+      for (const std::uint32_t slot : slots) copy(slot);
     };
     const auto is_short = [&](std::uint32_t slot) {
       const auto ranges = walk_of(parts_, {slot});
