@@ -174,6 +174,7 @@ void BackwardRecords::end() {
   at().current = LoopPosition::none;
   if (!journal_->has_records() && !journal_->is_due(loop_)) return;
   journal_->record(true, [&] { journal_->put(Kind::result, 1, 0, results()); });
+  journal_->leave();
 }
 
 void BackwardRecords::note(LoopCounts& counts) const {

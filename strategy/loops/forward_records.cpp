@@ -30,6 +30,7 @@ ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
   journal_ = loop.resume()->open(loop, name,
                                  identity_of(loop, part_.call, part_.held, first_step()), scope);
   if (journal_ == nullptr) return;
+  records_before_ = journal_->records();
   if (part_.held != nullptr) {
     part_.held->keep_account(journal_->table(), false,
                              [this](auto... arguments) { make(arguments...); });
@@ -61,7 +62,7 @@ void ForwardRecords::make(std::uint32_t from, const Addresses& state, std::uint3
 }
 
 bool ForwardRecords::begin() {
-  if (journal_ == nullptr || journal_->begins_with() == nullptr) return false;
+  if (journal_->begins_with() == nullptr) return false;
   const std::vector<JournalEntry>& entries = journal_->begins_with()->entries;
   const std::vector<Bytes>& sizes = part_.loop.state().sizes;
   HeldStates* const held = part_.held;
@@ -98,9 +99,7 @@ void ForwardRecords::pause(std::uint32_t step) {
   if (!is_last && journal_->is_due(loop)) record();
 }
 
-void ForwardRecords::stop() {
-  if (journal_ != nullptr) record();
-}
+void ForwardRecords::stop() { record(); }
 
 void ForwardRecords::put_hashes() {
   if (part_.hashes == nullptr) return;
@@ -125,13 +124,12 @@ void ForwardRecords::record() {
 }
 
 void ForwardRecords::end(std::uint64_t count) {
-  if (journal_ == nullptr) return;
   const Loop& loop = part_.loop;
   at().phase = Phase::ready;
   at().current = LoopPosition::none;
   at().steps = count;
   const bool is_finished = part_.held == nullptr || count == 0;
-  const bool is_due = journal_->is_due(loop) || (is_finished && journal_->has_records());
+  const bool is_due = journal_->is_due(loop) || journal_->has_records();
   if (is_finished && !is_due) return;
   // Later records need the results, which may be gone then.
   const std::vector<Bytes>& sizes = loop.state().sizes;
@@ -149,13 +147,13 @@ void ForwardRecords::end(std::uint64_t count) {
 
 void ForwardRecords::hand_over(LoopHandover& handover) {
   handover.leave_file(part_.held->finish());
+  journal_->leave();
   handover.leave_journal(std::move(journal_));
   handover.has_states = has_states_;
 }
 
 void ForwardRecords::note(LoopCounts& counts) const {
-  if (journal_ == nullptr) return;
-  counts.records += journal_->records();
+  counts.records += journal_->records() - records_before_;
   counts.resumed += journal_->begins_with() != nullptr ? 1 : 0;
   if (part_.held != nullptr) counts.states_repaired += part_.held->repaired();
 }

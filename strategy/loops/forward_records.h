@@ -31,6 +31,8 @@ class ForwardRecords {
   ForwardRecords(const ForwardRecords&) = delete;
   ForwardRecords& operator=(const ForwardRecords&) = delete;
 
+  /// False if another part of the loop uses the journal: then there are no records.
+  bool is_open() const { return journal_ != nullptr; }
   /// Continues from the record that was found. Returns whether the forward part had ended; then the
   /// results are there.
   bool begin();
@@ -58,8 +60,9 @@ class ForwardRecords {
   void put_hashes();
 
   Part part_;
-  std::shared_ptr<LoopJournal> journal_;  // null: the same run uses it, and this part runs again
-  bool has_states_ = true;                // they are in memory
+  std::shared_ptr<LoopJournal> journal_;
+  std::uint64_t records_before_ = 0;
+  bool has_states_ = true;  // they are in memory
 };
 
 /// Runs steps `from`, … of a loop until state `step` is in `to`. `blocks` are for states between.

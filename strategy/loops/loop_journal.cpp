@@ -57,6 +57,22 @@ bool LoopJournal::is_usable(const JournalRecord& record, bool is_exact) {
   });
 }
 
+void LoopJournal::begin_again() {
+  const JournalRecord* const last = journal_.last();
+  if (last != nullptr && last->position_as<LoopPosition>().phase != LoopPosition::Phase::forward) {
+    again_ = *last;
+    record_ = &again_;
+    position = again_.position_as<LoopPosition>();
+    return;
+  }
+  record_ = nullptr;
+  position = {};
+  table_.clear();
+  for (const JournalEntry& entry : std::exchange(lasting_, {})) {
+    journal_.file().release(entry.extent);
+  }
+}
+
 void LoopJournal::forget_backward() {
   record_ = nullptr;
   table_.clear();

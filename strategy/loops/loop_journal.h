@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -59,6 +60,14 @@ class LoopJournal {
   const JournalRecord* begins_with() const { return record_; }
   /// Whether that record is of a loop that has ended.
   bool is_finished() const { return record_ != nullptr && record_->is_finished; }
+  /// A part of the loop uses the journal from now on. Returns false if another part does. At the
+  /// beginning the part that opened it uses it.
+  bool take() { return !is_in_use_.exchange(true); }
+  /// Other parts may use it. Without records it would have nothing for a part that runs again.
+  void leave() { is_in_use_ = false; }
+  /// The same run runs the forward part again. Begins with the last record if it has the results.
+  void begin_again();
+
   /// Forgets what the record has of a backward part, which begins afresh. Its position is that of a
   /// part without states.
   void forget_backward();
@@ -93,7 +102,9 @@ class LoopJournal {
 
   /// The loop has ended, although no backward part has taken the journal.
   void finish() {
-    if (has_records() && !is_finished()) record(true, [] {});
+    if (!has_records()) return;
+    if (!is_finished()) record(true, [] {});
+    leave();
   }
 
   std::uint64_t records() const { return records_; }
@@ -114,10 +125,12 @@ class LoopJournal {
   std::string path_;
   RunClock clock_;
   const JournalRecord* record_ = nullptr;
+  JournalRecord again_;                // the one to begin again with
   std::vector<JournalEntry> lasting_;  // of all later records
   std::vector<JournalEntry> draft_;
   std::vector<Extent> own_;  // of the draft alone
   std::uint64_t records_ = 0;
+  std::atomic<bool> is_in_use_ = true;
 };
 
 }  // namespace palimpsest

@@ -47,7 +47,12 @@ std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::strin
                                               const RunScope* scope) const {
   const std::lock_guard lock(mutex_);
   Open& open = open_[part];
-  if (!open.journal.expired() && open.scope == scope) return nullptr;
+  const std::shared_ptr<LoopJournal> known = open.journal.lock();
+  if (known != nullptr && open.scope == scope) {
+    if (!known->take()) return nullptr;
+    known->begin_again();
+    return known;
+  }
   const auto journal = std::make_shared<LoopJournal>(loop, directory_of(part), std::move(identity));
   open = {journal, scope};
   return journal;

@@ -33,8 +33,8 @@ class LoopResume {
   /// The costs of the disk that an earlier process measured, likewise.
   const std::optional<DiskCosts>& found_costs() const { return found_costs_; }
 
-  /// Opens the journal of a part. Null if the same run has it open, because it runs the part again.
-  /// Throws as `Journal`.
+  /// Opens the journal of a part. A run that runs the part again gets the same one, or null if
+  /// another part uses it now. Throws as `Journal`.
   std::shared_ptr<LoopJournal> open(const Loop& loop, const std::string& part,
                                     std::vector<std::string> identity, const RunScope* scope) const;
 

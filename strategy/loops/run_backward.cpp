@@ -196,6 +196,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::shared_ptr<LoopJournal> journal;  // of the forward part, for this part alone
   if (loop.resume() != nullptr) {
     if (are_given && !are_shared) journal = handover->take_journal();
+    if (journal != nullptr && !journal->take()) journal = nullptr;
     const bool are_elsewhere = held.layout().disk && journal == nullptr;
     are_given = are_given && handover->has_states && !are_elsewhere;
     if (!are_given) held.set_file(nullptr);
@@ -234,7 +235,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     // This part has a journal of its own, and the others too. So that of the forward part has
     // ended.
     const std::shared_ptr<LoopJournal> of_forward = handover->take_journal();
-    if (of_forward != nullptr) of_forward->finish();
+    if (of_forward != nullptr && of_forward->take()) of_forward->finish();
   }
   if (are_shared && are_given) {
     handover->give_back(held.finish());

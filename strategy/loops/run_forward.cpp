@@ -123,6 +123,7 @@ void run_forward(const Loop& loop, const KernelCall& call) {
                                          outputs,
                                          {blocks[0], blocks[1]}});
   }
+  if (records && !records->is_open()) records.reset();
   std::uint32_t count = loop.steps();
   if (records && records->begin()) {
     if (loop.has_condition()) count = static_cast<std::uint32_t>(records->count());

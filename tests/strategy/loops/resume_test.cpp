@@ -253,4 +253,54 @@ TEST_CASE("loops, resume: several loops, derivatives of higher order and Program
   }
 }
 
+TEST_CASE("loops, resume: an Execution that runs loops again continues") {
+  Tensor parameters[] = {Tensor::full({10}, 0.2, DType::f64)};
+  const Tensor batch[] = {Tensor::uniform({8, 10}, 3, -1, 1, DType::f64)};
+  const auto found = [&](ExecutionStrategy strategy, const std::string& directory,
+                         std::stop_token stop, std::shared_ptr<const ProgressFunction> progress) {
+    const LoopOptions options{
+        .memory_budget = 60'000, .resume = directory, .record_every = std::chrono::seconds(0)};
+    strategy.run.threads = 2;
+    strategy.run.stop = std::move(stop);
+    strategy.run.progress = std::move(progress);
+    Execution execution(strategy);
+    const Gradients gradients = execution.gradients(
+        [&](Tape&, std::span<const Var> p, std::span<const Var> x) -> LossAndOutputs {
+          const auto step = [&](const Var& u, const StepNumber&) {
+            return sin(u * p[0]) + u * 0.3;
+          };
+          const Var u = scan(tanh(scan(x[0], 12, step, options)), 9, step, options);
+          return mean(u * u);
+        },
+        parameters, batch);
+    return gradients.begin()->gradient.clone();
+  };
+  std::vector<ExecutionStrategy> strategies(5);
+  strategies[0].gradient = GradientMode::checkpointed;
+  strategies[0].checkpoint_interval = 2;
+  strategies[1].gradient = GradientMode::checkpointed;
+  strategies[1].checkpoint_fraction = 0.5;
+  strategies[2].mode = ExecutionMode::hybrid;
+  strategies[3].parallelism = ParallelMode::model_parallel;
+  strategies[3].devices.resize(2);
+  strategies[4].precision = Precision{};
+  for (const ExecutionStrategy& strategy : strategies) {
+    CAPTURE(strategy);
+    const Tensor expected = found(strategy, "", {}, {});
+    const TemporaryDirectory directory(quick_folder());
+    int stops = 0;
+    while (is_stopped_after(14 + stops % 5, [&](std::stop_token stop, auto progress) {
+      found(strategy, directory.path(), std::move(stop), std::move(progress));
+    })) {
+      REQUIRE(++stops < 60);
+    }
+    CHECK(stops > 1);
+    CHECK(same_bits(found(strategy, directory.path(), {}, {}), expected));
+    // All journals are finished, so that another run takes their place.
+    const Tensor before = std::exchange(parameters[0], Tensor::full({10}, 0.3, DType::f64));
+    CHECK(same_bits(found(strategy, directory.path(), {}, {}), found(strategy, "", {}, {})));
+    parameters[0] = before;
+  }
+}
+
 }  // namespace palimpsest::loop_resume_test
