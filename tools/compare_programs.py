@@ -127,11 +127,12 @@ def run(command, **environment):
                           env={**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", **environment})
 
 
-def measure(command):
-    """The least peak and the least time of a step in several runs: (bytes, seconds)."""
-    runs = [dict(line.split() for line in run(command, COMPARED_MEASURE="1").stderr.splitlines()
-                 if line.startswith(("peak ", "seconds "))) for _ in range(RUNS)]
-    return min(int(each["peak"]) for each in runs), min(float(each["seconds"]) for each in runs)
+def measure(*commands):
+    """The least peak and the least time of a step of each program in several runs: (bytes, seconds). The programs run
+    in turns, so that other load on the machine affects all of them."""
+    runs = [[dict(line.split() for line in run(command, COMPARED_MEASURE="1").stderr.splitlines()
+                  if line.startswith(("peak ", "seconds "))) for command in commands] for _ in range(RUNS)]
+    return [(min(int(each["peak"]) for each in own), min(float(each["seconds"]) for each in own)) for own in zip(*runs)]
 
 
 def shown_time(seconds):
@@ -143,7 +144,7 @@ def shown_time(seconds):
 
 def row(folder, programs, name):
     source, python = folder / f"{name}.cpp", folder / f"{name}.py"
-    ours, theirs = measure([programs / name]), measure([sys.executable, "-B", python])
+    ours, theirs = measure([programs / name], [sys.executable, "-B", python])
     package = "PyTorch" if "import torch" in python.read_text(encoding="utf-8") else "JAX"
     dtype = HEADER.match((folder / f"{name}.expected").read_text(encoding="utf-8"))[1]
     lines = count(source, python)
