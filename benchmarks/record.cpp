@@ -155,6 +155,9 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("a step on a fresh tape that shares an evaluator", 3,
                  results.seconds("step_on_fresh_tape") / results.seconds("step_on_cleared_tape"),
                  "of a cleared tape");
+  claims.at_most("a step on a fresh tape of its own, which plans", 20,
+                 results.seconds("step_on_lone_tape") / results.seconds("step_on_cleared_tape"),
+                 "of a cleared tape");
   claims.at_most("a step with two auxiliary outputs", 1.5,
                  results.seconds("step_with_outputs/2") / results.seconds("step_with_outputs/0"),
                  "of one without");
