@@ -1,13 +1,17 @@
 """A Sphinx directive that shows the public declarations of a header, with their `///` sentences.
 
-It relies on the style of the headers: comments come before declarations, and clang-format has placed the braces. A
-declaration is followed by the example of its name, from docs/snippets/reference/, and by its row in docs/operations.md.
+It relies on the style of the headers: comments come before declarations, and clang-format has placed the braces. Each
+function or type has a heading. A declaration is followed by its sentences, by its row in docs/operations.md, and by the
+example of its name, from docs/snippets/reference/.
+
+Its options name members, sections of a class that end with dashes, or a list of `LISTS`: `:without:` leaves these out,
+`:only:` all others.
 """
 import pathlib
 import re
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 from docutils.statemachine import StringList
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -25,15 +29,22 @@ HIDDEN = re.compile(
 # The body of a function in one line, with the initializers of a constructor.
 BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
 FORWARD = re.compile(r"(class|struct) \w+;$")
+SECTION = re.compile(r"// (\S.*?) -{5,}$")
+# After this section, or instead of it, come definitions that have been declared above.
+DEFINITIONS = "Definitions of templates"
+# Members of tapes for code that reads, copies or extends what was recorded.
+LISTS = {"internals of tapes": (
+    "Which values are present", "copy_nodes", "accompany", "begins", "identity", "has_kept", "expire_handles",
+    "WithGradient", "is_temporary", "recording", "here", "placeholder", "fresh_stream")}
+DIRECTIVE = re.compile(r"\{header\} (\S+)\n((?::\w+: .*\n)*)")
 
 
 def indent_of(line):
     return len(line) - len(line.lstrip())
 
 
-def end_of_block(lines, at):
-    """The line that closes the block which line `at` opens."""
-    indent = indent_of(lines[at])
+def end_of_block(lines, at, indent):
+    """The line that closes the block which line `at` opens, of a declaration that begins at `indent`."""
     return next((i for i in range(at + 1, len(lines)) if lines[i].strip() and indent_of(lines[i]) <= indent
                  and lines[i].lstrip().startswith("}")), len(lines) - 1)
 
@@ -42,43 +53,91 @@ def opens_type(code):
     return re.match(r"\s*(template .*)?(class|struct|enum class)\b", code) and "(" not in code.split("{")[0]
 
 
+def markdown_of(comment):
+    """Lines of a comment as Markdown. Indented lines are code. Symbols of Markdown in sentences mean themselves."""
+    made, fence = [], []
+
+    def close():
+        if fence:
+            language = "cpp" if any(line.rstrip().endswith((";", "{")) for line in fence) else "text"
+            made.extend(["", "```" + language, *dedented("\n".join(fence)).splitlines(), "```", ""])
+            fence.clear()
+
+    for line in comment:
+        if line.startswith("    ") and (fence or not made or not made[-1]):
+            fence.append(line)
+            continue
+        if not line.strip() and fence:
+            fence.append("")
+            continue
+        close()
+        parts = re.split(r"(`[^`]*`)", line)
+        made.append("".join(part if part.startswith("`") else re.sub(r"(?<!\\)([<_*])", r"\\\1", part)
+                            for part in parts))
+    close()
+    return joined_lists(made)
+
+
+def joined_lists(lines):
+    """Text in which lists and tables are paragraphs of their own."""
+    made = []
+    for i, line in enumerate(lines):
+        begins = line.startswith("- ") or line.startswith(("| ", "|-")) and not lines[i - 1].startswith("|")
+        if begins and made and made[-1].strip():
+            made.append("")
+        made.append(line)
+    return "\n".join(made).strip("\n")
+
+
 def entries_of(text):
-    """Pairs of prose and code, in the order of the header. Either may be empty."""
+    """Prose, code and section, in the order of the header. Prose may be empty, code be nothing but its indent."""
     start = text.index("namespace palimpsest")
     lines = text[start:].splitlines()
-    comment, code = [], []
-    above = [line.lstrip("/").strip() for line in text[:start].splitlines() if line.startswith("///")]
+    comment, code, section, indent = [], [], "", 0
+    above = [line[4:] for line in text[:start].splitlines() if line.startswith("///")]
     if above:
-        yield " ".join(line or " " for line in above).replace("  ", "\n\n"), ""
+        yield markdown_of(above), "", section
     at = 1
 
     def take():
         nonlocal comment, code
-        entry = " ".join(comment).replace("  ", "\n\n"), "\n".join(code)
+        entry = markdown_of(comment), "\n".join(code) or " " * indent, section
         comment, code = [], []
         return entry
 
     while at < len(lines):
         line, bare = lines[at], lines[at].strip()
-        if bare.startswith("//"):
+        title = SECTION.match(bare)
+        if title:
+            if code or comment:
+                yield take()
+            section = title[1]
+            if section == DEFINITIONS:
+                return
+            if indent_of(line) > 0:
+                yield f"**{section}**", " " * indent_of(line), section
+        elif bare.startswith("//"):
             if code:
                 yield take()
             if not bare.startswith(("// NOLINT", "// --")):
-                words = bare.lstrip("/").strip()
-                comment.append("\n" + words if words.startswith("- ") else words or " ")
-        elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ")) or FORWARD.match(bare):
-            if code:
+                indent = indent_of(line)
+                comment.append(bare.lstrip("/").removeprefix(" ").rstrip())
+        elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ", "extern template")) \
+                or FORWARD.match(bare):
+            if code or comment:  # a comment before an empty line is about several declarations
                 yield take()
             if bare == "namespace detail {":
-                at = end_of_block(lines, at)
+                at = end_of_block(lines, at, indent_of(line))
         elif bare in ("private:", "protected:"):
-            comment, code = [], []
+            comment, code, section = [], [], ""
             closes = (i for i in range(at, len(lines)) if lines[i].strip() == "};")
             at = next(i for i in closes if indent_of(lines[i]) <= indent_of(line))
         else:
+            line = re.sub(r"\s*// NOLINT.*", "", line)
+            bare = line.strip()
             code.append(line)
             if bare.endswith("{"):
-                end = end_of_block(lines, at)
+                end = end_of_block(lines, at, indent_of(code[0]))
                 whole = "\n".join(code)
                 body = "\n".join(lines[at:end])
                 is_short = end - at <= MOST_LINES_OF_STRUCT and "private:" not in body
@@ -124,14 +183,27 @@ def name_in(code):
     return of_function[1] if of_function else ""
 
 
-def named_entries(text):
-    """Triples of names, prose and code. The name of a member begins with that of its class."""
+def title_of(code):
+    """The name of a declaration that needs no example: of a type, a concept or a constant."""
+    found = re.search(r"^(?:using|concept) (\w+)|^(?:extern |inline )?(?:const|constexpr)\b[^=(;]*?(\w+)(?: =|;|\{)",
+                      re.sub(r"^template <.*>\n", "", code.strip(), flags=re.MULTILINE), re.MULTILINE)
+    return found and (found[1] or found[2]) or ""
+
+
+def is_chosen(names, section, only, without):
+    """Whether the options of the directive show an entry."""
+    own = {section, *names, *(name.split("::")[-1] for name in names)}
+    return not own & set(without) and (not only or bool(own & set(only)))
+
+
+def named_entries(text, only=(), without=()):
+    """Names, prose and code. The name of a member begins with that of its class."""
     text = re.sub(r"^namespace detail \{$.*?^\}  // namespace detail$", "", text, flags=re.MULTILINE | re.DOTALL)
     classes = []
     hides = "namespace nn" not in text
-    for prose, code in entries_of(text):
-        indent = indent_of(code) if code.strip() else 0
-        classes = [(at, of_class) for at, of_class in classes if at < indent or not code.strip()]
+    for prose, code, section in entries_of(text):
+        indent = indent_of(code) if code.strip() else len(code)
+        classes = [(at, of_class) for at, of_class in classes if at < indent]
         scope = [of_class for _, of_class in classes]
         names = [name for name in map(name_in, statements(code)) if name]
         if names and not scope and hides and all(map(HIDDEN.fullmatch, names)):
@@ -139,12 +211,25 @@ def named_entries(text):
         names = ["::".join(scope + [name]) for name in names]
         if names and opens_type(code) and code.rstrip().endswith(";") and "{" not in code:
             classes.append((indent, name_in(code)))
-        yield names, prose, code
+        if is_chosen(names, section, only, without):
+            yield names, prose, code
 
 
-def functions_of(text):
+def directives_of(text):
+    """The header, `only` and `without` of each directive of a page."""
+    for header, given in DIRECTIVE.findall(text):
+        options = dict(re.findall(r"^:(\w+): (.*)$", given, re.MULTILINE))
+        yield header, listed(options.get("only")), listed(options.get("without"))
+
+
+def listed(option):
+    """The names that an option lists."""
+    return LISTS.get(option) or tuple(name.strip() for name in (option or "").split(",") if name.strip())
+
+
+def functions_of(text, only=(), without=()):
     """Names of the functions of a header, except for constructors."""
-    for names, _, code in named_entries(text):
+    for names, _, code in named_entries(text, only, without):
         for name, statement in zip(names, filter(name_in, statements(code))):
             *scope, last = name.split("::")
             if not opens_type(statement) and (not scope or scope[-1] != last):
@@ -191,39 +276,69 @@ def dedented(code):
     return "\n".join(line[indent:] for line in lines)
 
 
+def shown(code):
+    """A declaration as the reference shows it, without bodies."""
+    return re.sub(r"///<?", "//", BODY.sub(r"\1;", dedented(code)))
+
+
 class Header(Directive):
     required_arguments = 1
+    option_spec = {"only": directives.unchanged, "without": directives.unchanged}
 
     def run(self):
         path = ROOT / self.arguments[0]
         for used in (path, *EXAMPLES.glob("*.cpp"), ROOT / "docs/operations.md", pathlib.Path(__file__)):
             self.state.document.settings.env.note_dependency(str(used))
         page = pathlib.Path(self.state.document.settings.env.docname).name
-        made, examples, rows, sentences = [], examples_of(page, of_first=True), formulas(), costs()
-        made.append(nodes.paragraph("", "", nodes.literal("", self.arguments[0], classes=["path"])))
-        entries = list(named_entries(path.read_text(encoding="utf-8")))
+        self.examples = examples_of(page, of_first=True)
+        # Other functions, such as initializers, have names of operations too.
+        of_operations = self.arguments[0].startswith("autodiff/operations/")
+        self.rows, self.sentences = (formulas(), costs()) if of_operations else ({}, {})
+        self.made = [nodes.paragraph("", "", nodes.literal("", self.arguments[0], classes=["path"]))]
+        section, title = None, ""
+        only, without = listed(self.options.get("only")), listed(self.options.get("without"))
+        entries = list(named_entries(path.read_text(encoding="utf-8"), only, without))
         for i, (names, prose, code) in enumerate(entries):
-            if prose.strip():
-                holder = nodes.container()
-                self.state.nested_parse(StringList(prose.replace("palimpsest::", "").splitlines()), 0, holder)
-                made += holder.children
-            if not code.strip():
+            if not code.strip():  # about several declarations
+                if not code:
+                    section, title = None, ""
+                (self.made if section is None else section).extend(self.parsed(prose, "group"))
                 continue
-            declaration = BODY.sub(r"\1;", dedented(code))
-            made.append(nodes.literal_block(declaration, declaration, language="cpp"))
+            of_entry = ", ".join(dict.fromkeys(name.split("::")[0] for name in names)) or title_of(shown(code))
+            if of_entry and of_entry != title:
+                section, title = self.section_of(of_entry), of_entry
+                self.made.append(section)
+            holder = self.made if section is None else section
+            holder.append(nodes.literal_block(shown(code), shown(code), language="cpp"))
+            holder += self.parsed(prose, "prose")
             later = {name for others, _, _ in entries[i + 1:] for name in others}  # overloads
             for name in dict.fromkeys(names):
-                if name in later:
-                    continue
-                if name in rows:
-                    formula = nodes.literal("", rows[name])
-                    made.append(nodes.paragraph("", "", nodes.emphasis("", "Operation: "), formula))
-                if name in sentences:
-                    made.append(nodes.paragraph("", sentences[name]))
-                if name in examples:
-                    example = examples[name]
-                    made.append(nodes.literal_block(example, example, language="cpp", classes=["example"]))
-        return made
+                if name not in later:
+                    holder += self.notes_on(name)
+        return self.made
+
+    def section_of(self, title):
+        """The section of one declaration, with a heading that the search finds."""
+        section = nodes.section("", nodes.title("", "", nodes.Text(title)), classes=["entry"], names=[title.lower()])
+        self.state.document.note_implicit_target(section, section)
+        return section
+
+    def parsed(self, prose, kind):
+        if not prose.strip():
+            return []
+        holder = nodes.container(classes=[kind])
+        self.state.nested_parse(StringList(prose.replace("palimpsest::", "").splitlines()), 0, holder)
+        return [holder]
+
+    def notes_on(self, name):
+        """Operation, cost and example of a name."""
+        if name in self.rows:
+            yield nodes.paragraph("", "", nodes.emphasis("", "Operation: "), nodes.literal("", self.rows[name]))
+        if name in self.sentences:
+            yield nodes.paragraph("", self.sentences[name])
+        if name in self.examples:
+            example = self.examples[name]
+            yield nodes.literal_block(example, example, language="cpp", classes=["example"])
 
 
 def setup(app):

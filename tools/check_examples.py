@@ -76,10 +76,10 @@ def without_example(root):
         for name, code in examples.items():
             code_of[name.split("::")[0]] += code
         declared = set()
-        for header in re.findall(r"\{header\} (\S+)", page.read_text(encoding="utf-8")):
+        for header, *chosen in header_reference.directives_of(page.read_text(encoding="utf-8")):
             code = (root / header).read_text(encoding="utf-8")
-            declared |= {name for names, _, _ in header_reference.named_entries(code) for name in names}
-            for name in header_reference.functions_of(code):
+            declared |= {name for names, _, _ in header_reference.named_entries(code, *chosen) for name in names}
+            for name in header_reference.functions_of(code, *chosen):
                 of_class, _, member = name.rpartition("::")
                 is_shown = name in examples or of_class and re.search(
                     rf"(\.|->|::){member}(<[^>]*>)?\(", code_of[of_class.split("::")[0]])

@@ -4,6 +4,8 @@
 - Every name in the second column of docs/find-a-name.md must be declared in a header.
 - docs/pytorch-functions.md has 200 functions, of which at least 180 have a public function, and the others a reason.
 - Every name that a public header declares must appear in a page.
+- Every capitalized name in a declaration of the reference must be declared in a header that it shows.
+- Sentences of the reference have whole tables, and no tag.
 - Every name in the code of a page must occur in the sources.
 - Every block of C++ in a page must be quoted from a file that is compiled (see check_quotes.py).
 
@@ -26,6 +28,9 @@ UMBRELLAS = ["palimpsest.h", "data/data.h", "nn/nn.h", "strategy/training/traini
 FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md", "pytorch-functions.md"}
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
                      r"|\w+_adjoint")
+# Names of Eigen and of the C library, and types that programs pass on without naming them.
+UNDECLARED = {"Dense", "DenseBase", "Eigen", "FunctionOfNoFamily", "INT64_MAX", "IsOfOneTape", "IsRowMajor",
+              "IsVectorAtCompileTime", "NodeLabels", "RunScope", "SparseMatrixBase"}
 FOLDERS = ["autodiff", "benchmarks", "checkpoint", "data", "docs", "examples", "nn", "packaging", "strategy", "tests",
            "tools"]
 SOURCES = {".h", ".cpp", ".py", ".build", ".sh"}
@@ -120,6 +125,35 @@ def check_public_names(root, pages):
                     yield f"{header}: {name} appears in no page"
 
 
+def check_reference(root):
+    """Types in declarations of the reference must be declared there. Its sentences must not have lost their form."""
+    sys.path.insert(0, str(root / "docs"))
+    import header_reference
+
+    shown = [directive for page in sorted((root / "docs/reference").glob("*.md"))
+             for directive in header_reference.directives_of(page.read_text(encoding="utf-8"))]
+    texts = {header: (root / header).read_text(encoding="utf-8") for header, *_ in shown}
+    declared = set(UNDECLARED)
+    for text in texts.values():
+        text = re.sub(r"//.*", "", text)
+        declared |= set(re.findall(r"\b(?:class|struct|concept|using)\s+(?:\[\[\w+\]\]\s+)?(?:\w+::)*(\w+)\s*(?:final\b|[:{=])",
+                                   text))
+    for header, *chosen in shown:
+        of_templates = {name for list_ in re.findall(r"template <(.*)>$", texts[header], re.MULTILINE)
+                        for name in re.findall(r"(\w+)(?=,|$| =)", list_)}
+        for _, prose, code in header_reference.named_entries(texts[header], *chosen):
+            code = re.sub(r'//.*|"[^"]*"', "", code)
+            for name in sorted(set(re.findall(r"(?<![\w.:])[A-Z]\w+|(?<=palimpsest::)[A-Z]\w+", code))):
+                if name not in declared | of_templates and not name.startswith("PALIMPSEST_"):
+                    yield f"{header}: the reference does not declare {name}; show its header on a page"
+            sentences = FENCE.sub("", prose)
+            if re.search(r"(?<!\\)<", re.sub(r"`[^`]*`", "", sentences)):
+                yield f"{header}: Markdown takes this for a tag: {sentences}"
+            for table in re.findall(r"(?:^\|[ -].*\n?)+|^.*\|-{3}.*$", sentences, re.MULTILINE):
+                if not re.match(r"\|.*\|\n\|[-|]+\|\n\|", table):
+                    yield f"{header}: this is no whole table: {table}"
+
+
 def check_mentioned_names(root, pages):
     """Names in the code of pages must occur in the sources."""
     paths = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SOURCES]
@@ -150,6 +184,7 @@ def main():
              for problem in check_links(document, anchors)]
     wrong += check_names(root)
     wrong += check_public_names(root, pages)
+    wrong += check_reference(root)
     wrong += check_mentioned_names(root, pages)
     wrong += check_functions(root)
     wrong += check_blocks(pages)

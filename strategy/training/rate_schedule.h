@@ -10,8 +10,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// A learning rate as a function of the step. The first step is step 0. It has no state, so a
 /// resumed run only needs the number of its step:
 ///
-///     const RateSchedule rate = warm_up({.steps = 100}, cosine_decay({.rate = 0.1, .steps =
-///     900})); optimizer->set_learning_rate(rate(step));
+///     const auto decay = cosine_decay({.rate = 0.1, .steps = 900});
+///     const RateSchedule rate = warm_up({.steps = 100}, decay);
+///     optimizer->set_learning_rate(rate(step));
 ///
 /// The schedules below follow the formulas of PyTorch's schedulers of the same kind.
 class RateSchedule {

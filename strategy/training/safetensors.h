@@ -16,7 +16,7 @@ using Metadata = std::map<std::string, std::string>;
 
 /// Writes a safetensors file, with tensors of any dtype. An existing file is replaced only when the
 /// new one is complete. Throws `FileError` when the file cannot be
-/// written. Throws `ArgumentError` for an undefined tensor, a name that is "__metadata__", and text
+/// written. Throws `ArgumentError` for an undefined tensor, the name `__metadata__`, and text
 /// that is not UTF-8.
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const Metadata& metadata = {});

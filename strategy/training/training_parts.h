@@ -55,7 +55,7 @@ class TrainingPart {
 /// Saves what a training run needs to continue with the same bits. Call it between two steps:
 ///
 ///     const std::vector<TrainingPart> parts = {
-///         {"parameters", model.parameters()}, {"optimizer", *optimizer}, {"random", tape}};
+///         {"parameters", parameters.named()}, {"optimizer", *optimizer}, {"random", tape}};
 ///     save_training("run.safetensors", parts, {{"epoch", 3}, {"batch", 120}});
 ///
 /// Throws as `write_training_state`, and `ArgumentError` for two parts of one name.

@@ -73,7 +73,7 @@ class WeightAverage {
 /// While it exists, the parameters have their averages as values, for example to evaluate a model.
 /// Its destructor gives them back their own, with the same bits.
 ///
-///     const AveragedWeights averaged(average, model.parameters());
+///     const AveragedWeights averaged(average, parameters.named());
 class [[nodiscard]] AveragedWeights {
  public:
   /// Throws as `WeightAverage::copy_to`.
