@@ -212,6 +212,61 @@ void half_the_batch_at_a_time() {
   std::cout << gradients.report().summary() << '\n';
 }
 
+void hessian_vector_product() {
+  Tape tape;
+  const Var weight = tape.parameter(Tensor::normal({64, 64}, /*seed=*/2, 0, 0.1), "weight");
+  Var x = tape.constant(Tensor::normal({256, 64}, /*seed=*/1), "input");
+  for (int layer = 0; layer < 12; ++layer) x = tanh(matmul(x, weight));
+  const Var loss = mean(square(x));
+  const Var direction = tape.constant(Tensor::ones({64, 64}));
+  const Var product = hvp(loss, weight, direction);
+  evaluate({&product, 1}, {.memory_budget = 2_MiB});
+  std::cout << "element 0 of the product: " << product.value().at(0) << '\n';
+}
+
+/// Doubles height and width by a transposed convolution.
+struct UpConvolution {
+  UpConvolution(nn::Parameters p, std::int64_t inputs, std::int64_t outputs)
+      : weight(p.add("weight", {inputs, outputs, 2, 2}, nn::init::fan_in_uniform(),
+                     {.in = inputs, .out = outputs})) {}
+
+  Var operator()(const Var& x) const {
+    return transposed_convolution(x, weight.on(x), {}, {.stride = 2});
+  }
+
+  nn::Parameter weight;
+};
+
+void use_a_layer_of_ones_own() {
+  nn::Parameters parameters(/*seed=*/1);
+  const UpConvolution up(parameters / "up", 32, 16);
+  Tape tape;
+  const Var image = up(tape.constant(Tensor::ones({1, 32, 8, 8})));
+  std::cout << to_string(image.shape()) << '\n';  // (1, 16, 16, 16)
+}
+
+void loop_with_two_states() {
+  Tape tape;
+  const Var position = tape.parameter(Tensor::ones({4}, DType::f64), "position");
+  const Var velocity = tape.parameter(Tensor::zeros({4}, DType::f64), "velocity");
+  const std::vector<Var> end =
+      scan({position, velocity}, 1000, [](std::span<const Var> state, const StepNumber&) {
+        const Var faster = state[1] - 0.01 * state[0];
+        return std::vector<Var>{state[0] + 0.01 * faster, faster};
+      });
+  backward(sum(square(end[0])));
+}
+
+void loop_on_disk(const std::string& folder) {
+  Tape tape;
+  const Var start = tape.parameter(Tensor::ones({1000}, DType::f64), "start");
+  const auto body = [](const Var& u, const StepNumber&) { return u + 0.01 * sin(u); };
+  const LoopOptions options{.spill = folder, .disk_costs = DiskCosts{.write = 0.1, .read = 0.1}};
+  const Var end = scan(start, 1000, body, options);
+  const Report report = backward(sum(end), {.memory_budget = 256_KiB}).report();
+  std::cout << report.loops[0].disk_writes << " states were written\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -231,4 +286,8 @@ int main(int argc, char** argv) {
   watch_a_run();
   run_a_model_in_an_execution();
   half_the_batch_at_a_time();
+  hessian_vector_product();
+  use_a_layer_of_ones_own();
+  loop_with_two_states();
+  loop_on_disk(folder);
 }

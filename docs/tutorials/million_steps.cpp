@@ -37,7 +37,7 @@ Var conductivity(const Var& c) {
 
 /// The temperature after `steps` explicit steps of du/dt = d/dx (k du/dx) on a ring. The total time
 /// does not depend on the number of steps.
-Var temperature(const Var& k, std::int64_t steps, const LoopOptions& options = {}) {
+Var temperature(const Var& k, std::int64_t steps, const LoopOptions& loop = {}) {
   const double length = 60.0 / static_cast<double>(steps);
   const Var start = k.tape().constant(
       on_cells([](double x) { return std::sin(6.3 * x) + 0.5 * std::cos(12.6 * x); }));
@@ -47,7 +47,7 @@ Var temperature(const Var& k, std::int64_t steps, const LoopOptions& options = {
         const Var flux = k * (roll(u, -1, 0) - u);
         return u + length * (flux - roll(flux, 1, 0));
       },
-      options);
+      loop);
 }
 
 /// The curve of one value per cell.

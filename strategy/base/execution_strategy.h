@@ -113,7 +113,8 @@ std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy
 void require_valid(const ExecutionStrategy& strategy);
 
 /// A strategy as JSON of format `palimpsest-strategy`, version 1. Its members are those of the
-/// struct. Omitted members have their defaults.
+/// struct, except that those of `run` stand beside them, some with other names: `memory_budget` is
+/// `run.memory_budget`, and `fusion` is `run.fuse`. Omitted members have their defaults.
 ///
 ///     {"format": "palimpsest-strategy", "version": 1, "mode": "hybrid", "stage": {"nodes": 100},
 ///      "gradient": "checkpointed", "checkpoint_fraction": 0.4, "memory": "pooled"}

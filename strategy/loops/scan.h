@@ -146,6 +146,14 @@ std::vector<Var> scan(std::span<const Var> state, std::int64_t steps, F body,
   return scan(state, steps, {}, LoopBody(step), options, where).state;
 }
 
+/// Likewise, as in `scan({position, velocity}, 100, body)`.
+template <class F>
+  requires std::is_invocable_r_v<std::vector<Var>, F&, std::span<const Var>, const StepNumber&>
+std::vector<Var> scan(std::initializer_list<Var> state, std::int64_t steps, F body,
+                      const LoopOptions& options = {}, Where where = Where::current()) {
+  return scan(std::span(state.begin(), state.size()), steps, std::move(body), options, where);
+}
+
 /// Likewise, for a state of one `Var`.
 template <class F>
   requires std::is_invocable_r_v<Var, F&, const Var&, const StepNumber&>

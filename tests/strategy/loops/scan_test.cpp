@@ -28,6 +28,22 @@ TEST_CASE("a scan makes the state and the gradients of the steps recorded one by
   }
 }
 
+TEST_CASE("a scan takes a list of states without inputs") {
+  Tape tape;
+  const Var x = tape.parameter(wave(5));
+  const Var v = tape.parameter(number(0.5));
+  const auto step = [](std::span<const Var> s, const StepNumber&) {
+    return std::vector<Var>{s[0] + 0.1 * s[1], 0.9 * s[1]};
+  };
+  const std::vector<Var> listed = scan({x, v}, 20, step);
+  const std::vector<Var> states{x, v};
+  const std::vector<Var> spanned = scan(std::span<const Var>(states), 20, step);
+  REQUIRE(listed.size() == 2);
+  CHECK(same_bits(listed[0].value(), spanned[0].value()));
+  CHECK(same_bits(listed[1].value(), spanned[1].value()));
+  CHECK_THROWS_WITH(scan({x, v}, -1, step), Catch::Matchers::Contains("scan_test.cpp"));
+}
+
 /// A recorded loop: its leaves, final state and outputs.
 struct Recorded {
   std::vector<Var> leaves;
