@@ -25,7 +25,7 @@ HIDDEN = re.compile(
     r"|full_attributes|broadcast_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least"
     r"|gated|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
     r"|eigen_shape|adopt|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution"
-    r"|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
+    r"|\w+_adjoint|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
 # The body of a function in one line, with the initializers of a constructor.
 BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
 FORWARD = re.compile(r"(class|struct) \w+;$")
@@ -278,6 +278,7 @@ def dedented(code):
 
 def shown(code):
     """A declaration as the reference shows it, without bodies."""
+    code = re.sub(r"^ *// NOLINT.*\n", "", code, flags=re.MULTILINE)
     return re.sub(r"///<?", "//", BODY.sub(r"\1;", dedented(code)))
 
 

@@ -3,8 +3,10 @@
 Also opens the page that PALIMPSEST_PLAN writes to explain the plan of a program of 100,000 nodes. Opens each page at
 the width of a desktop and of a phone, light and dark. Searches for names on the search page. Prints what is wrong and
 exits non-zero if a page writes an error to the console, is wider than the window or not dark when it should be, if the
-explaining page takes more than two seconds to open, or if a search finds nothing.
+explaining page takes more than two seconds to open, or if a search finds nothing. Also reads all pages of the site: no
+sentence may contain a table as text, or an element that HTML does not have, such as a template's argument.
 """
+import html.parser
 import json
 import os
 import pathlib
@@ -15,7 +17,8 @@ import tempfile
 import time
 
 PAGES = ["index.html", "get-started.html", "concepts.html", "how-to.html", "tutorials/memory_budget.html",
-         "reference/elementwise.html", "reference/tensors.html", "operations.html", "benchmarks.html", "search.html"]
+         "reference/elementwise.html", "reference/tensors.html", "reference/networks.html", "examples.html",
+         "operations.html", "benchmarks.html", "search.html"]
 SIZES = {"desktop": (1300, 900), "phone": (375, 800)}
 NAMES = ["embedding", "lstm", "mse", "conv2d", "stack", "squeeze", "load", "resume", "learning rate", "tutorial",
          "checkpoint", "scan", "hvp", "softmax", "dropout", "DataLoader", "BudgetError", "LossScaler", "einsum",
@@ -34,6 +37,41 @@ OVERFLOW = """(() => {
 })()"""
 
 IS_DARK = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every(part => part < 128)"
+
+
+HTML = set("a article aside b body br button caption code col colgroup dd details div dl dt em figcaption figure footer"
+           " form h1 h2 h3 h4 h5 h6 head header hr html i img input kbd label li link main meta nav noscript ol p path"
+           " polyline line rect circle title pre script search section small span strong style sub summary sup svg symbol"
+           " table tbody td th thead tr u ul use".split())
+
+
+class Elements(html.parser.HTMLParser):
+    """Finds elements that HTML does not have, and tables that are text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in HTML:
+            self.wrong.append(f"an element <{tag}>")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, text):
+        if "|---" in text and not {"pre", "code", "script"} & set(self.open):
+            self.wrong.append(f"a table as text: {text.strip()[:80]}")
+
+
+def lost_forms(site):
+    """What pages of the site show in another form than their sources meant."""
+    for path in sorted(pathlib.Path(site).rglob("*.html")):
+        elements = Elements()
+        elements.feed(path.read_text(encoding="utf-8"))
+        yield from (f"{path.relative_to(site)}: {problem}" for problem in elements.wrong)
 
 
 class Browser:
@@ -198,6 +236,7 @@ def main():
         browser = Browser(profile)
         wrong = list(problems_of(browser, site, further))
         browser.close()
+    wrong += lost_forms(sys.argv[1])
     print(*wrong, sep="\n")
     print(f"{len(PAGES) + len(further)} pages and {len(NAMES)} searches: {len(wrong)} problems")
     return len(wrong) > 0
