@@ -29,10 +29,15 @@ class PlanImprovement {
       : planning_seconds_(planning_seconds), is_fast_(is_fast) {}
 
   /// Notes that the plan has served for `seconds` more.
-  void served(double seconds) { run_seconds_ += seconds; }
+  void served(double seconds) {
+    run_seconds_ += seconds;
+    has_served_ = true;
+  }
   /// Searches for a better plan if a round is due.
   void improve(PlanVersion& version);
 
+  /// True after a run.
+  bool has_served() const { return has_served_; }
   /// True for a fast first plan.
   bool is_fast() const { return is_fast_; }
   /// Number of better plans found.
@@ -47,6 +52,7 @@ class PlanImprovement {
   double planning_seconds_ = 0;
   bool is_fast_ = false;
   double run_seconds_ = 0;
+  bool has_served_ = false;
   double next_seconds_ = 0.01;  // of the next round
   std::uint64_t rounds_ = 0;
   int rounds_without_gain_ = 0;

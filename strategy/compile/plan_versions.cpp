@@ -97,7 +97,7 @@ PlanVersionPtr PlanVersions::find(const Request& request) {
   PlanVersion& version = **same;
   for (const PlanVersion* other : others) version.adopt(*other->plan);
   version.improvement.improve(version);
-  version.reused = true;
+  version.reused = version.improvement.has_served();  // `plan_backward` finds plans too
   version.graph = request.graph;
   versions_.splice(versions_.begin(), versions_, same);
   return versions_.front();
