@@ -77,8 +77,7 @@ Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& op
 
 /// Plans `backward` without running anything. Takes as long as the whole planner, where `backward`
 /// may begin with a fast plan (see `RunOptions::planner`). After this, `backward` with these
-/// options follows this plan. After `backward`, this is the plan that it follows. Throws as
-/// `backward`.
+/// options follows this plan. Throws as `backward`.
 Plan plan_backward(const LossAndOutputs& values, const RunOptions& options = {},
                    Where where = Where::current());
 

@@ -182,12 +182,14 @@ Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured) {
     const Bytes size = lay_out(graph, one.proposal.schedule, one.peak).size;
     if (size < lowest.size) lowest = {size, {one.proposal}};
   }
-  // A layout far above the peak is not improved for long. Just below a known size, it is.
+  // A layout far above the peak is not improved for long. Just below a known size, it is. The new
+  // size counts if a plan within it finds it again.
   for (std::size_t k = 0; k < std::min(sizes.size(), worth_trouble); ++k) {
     const Measured& one = *sizes[k].measured;
     if (one.proposal.schedule.steps.size() > short_schedule || one.peak >= lowest.size) continue;
     const Bytes size = lay_out(graph, one.proposal.schedule, lowest.size - 1).size;
-    if (size < lowest.size) lowest = {size, {one.proposal}};
+    if (size >= lowest.size || lay_out(graph, one.proposal.schedule, size).size > size) continue;
+    lowest = {size, {one.proposal}};
   }
   return lowest;
 }

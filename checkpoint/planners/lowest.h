@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/pareto_front.h"
 
 namespace palimpsest {

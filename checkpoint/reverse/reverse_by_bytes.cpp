@@ -14,7 +14,8 @@
 //
 // With a disk, the chain is divided into pieces as `PeriodicSnapshots` divides it. The first state
 // of each piece is written, and the memory then belongs to the states of the next piece. In the
-// reversal, a piece begins with its state from disk.
+// reversal, a piece begins with its state from disk, which stays there alone if memory is too small
+// for it.
 
 namespace palimpsest {
 namespace {
@@ -49,7 +50,8 @@ bool ReverseRun::make_room(Bytes bytes) {
     return (last - first) / plan_.segment;
   };
   while (room_left() < bytes + plan_.entry_bytes) {
-    if (held.size() < 2) return held.empty();
+    // Without a disk, the plan has room for the first state.
+    if (held.size() < 2) return held.empty() && !plan_.costs;
     const std::uint64_t s = std::max<std::uint64_t>(fitting(plan_.room), held.size());
     std::uint64_t end = position_.current;
     std::size_t victim = held.size() - 1;
@@ -150,7 +152,8 @@ void ReverseRun::reverse_by_bytes() {
     const std::uint64_t last = (position_.left - 1) / plan_.segment * plan_.segment;
     if (position_.current == none) restore(held.back(), KeptStates::Tier::memory);
     while (position_.current < last) {
-      std::uint64_t target = split(held.back().step, position_.left);
+      const std::uint64_t begin = (held.empty() ? on_disk : held).back().step;
+      std::uint64_t target = split(begin, position_.left);
       // The state at the target did not fit.
       if (position_.current >= target) target = last;
       advance_to(target);

@@ -48,14 +48,21 @@ void PlanImprovement::improve(PlanVersion& version) {
   if (is_done || version.plan->simulation.recomputed == 0) return;
   const double next = is_fast_ ? whole_seconds(*version.graph) : next_seconds_;
   if (planning_share * run_seconds_ < planning_seconds_ + next) return;
-  const Stopwatch stopwatch;
   if (is_fast_) {
-    // The whole planner's plan may leave room for steps to run in parallel.
-    plan_again(version, *version.planner, true);
-    is_fast_ = false;  // not where planning was stopped
-  } else {
-    continue_search(version);
+    plan_in_full(version);
+    return;
   }
+  const Stopwatch stopwatch;
+  continue_search(version);
+  planning_seconds_ += stopwatch.seconds();
+}
+
+void PlanImprovement::plan_in_full(PlanVersion& version) {
+  if (!is_fast_) return;
+  const Stopwatch stopwatch;
+  // The whole planner's plan may leave room for steps to run in parallel.
+  plan_again(version, *version.planner, true);
+  is_fast_ = false;  // not where planning was stopped
   planning_seconds_ += stopwatch.seconds();
 }
 

@@ -9,7 +9,8 @@ namespace palimpsest {
 struct PlanVersion;
 
 /// Improves a plan while it serves. The search for a better plan takes about a tenth of the time
-/// spent running it. It proceeds in rounds and ends when several rounds in a row gain nothing.
+/// spent running it. It proceeds in rounds and ends when several rounds in a row gain nothing. The
+/// first round of each other form of the program may take as long.
 ///
 /// If planning takes longer than a tenth of a run, a fast first plan serves initially (see
 /// `EnginePlanner::fast`). Full planning is then the first round. A fast plan is not used if
@@ -33,8 +34,12 @@ class PlanImprovement {
     run_seconds_ += seconds;
     has_served_ = true;
   }
+  /// Notes that a plan of another form of the program has served instead.
+  void waited(double seconds) { run_seconds_ += seconds; }
   /// Searches for a better plan if a round is due.
   void improve(PlanVersion& version);
+  /// Replaces a fast plan by the whole planner's at once.
+  void plan_in_full(PlanVersion& version);
 
   /// True after a run.
   bool has_served() const { return has_served_; }

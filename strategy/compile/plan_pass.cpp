@@ -32,8 +32,17 @@ class PlanPass {
   BudgetError with_remedy(const BudgetError& refusal) {
     if (refusal.own_limit()) return refusal;
     const bool simplify = may_simplify(options_) && program_.forms.is_simplified();
-    const std::shared_ptr<const Lowered>& lowered = lower({may_fuse(options_), simplify});
-    const auto [bytes, node] = peak_bound(lowered->graph());
+    std::shared_ptr<const Lowered> lowered = lower({false, simplify});
+    PeakBound bound = peak_bound(lowered->graph());
+    if (may_fuse(options_)) {
+      const std::shared_ptr<const Lowered>& fused = lower({true, simplify});
+      const PeakBound of_fused = peak_bound(fused->graph());
+      if (of_fused.bytes <= bound.bytes) {
+        bound = of_fused;
+        lowered = fused;
+      }
+    }
+    const auto [bytes, node] = bound;
     const std::string alone =
         node == none ? "parameters, gradients and outputs take "
                      : NodeLabels::of(tape_, *lowered).describe(node) + " alone takes ";
@@ -50,7 +59,9 @@ class PlanPass {
       const std::shared_ptr<const Graph> graph = graph_in(lowered);
       const PlanVersions::Request request{graph, planner_of(options_), options_.memory_budget};
       PlanVersionPtr version = known(request);
-      if (version == nullptr) {
+      if (version != nullptr) {
+        version->improvement.plan_in_full(*version);  // forms are compared by equal planners
+      } else {
         OrRefusal<PlanVersionPtr> made = program_.versions.plan(request);
         if (!made) return made.refusal();
         version = *made;

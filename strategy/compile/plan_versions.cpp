@@ -145,9 +145,12 @@ OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
 
 void PlanVersions::served(const PlanVersion& version, double seconds) {
   for (const PlanVersionPtr& each : versions_) {
-    const bool competes =
-        each->improvement.is_fast() && each->key == version.key && each->budget == version.budget;
-    if (each.get() == &version || competes) each->improvement.served(seconds);
+    if (each.get() == &version) {
+      each->improvement.served(seconds);
+    } else if (each->improvement.is_fast() && each->key == version.key &&
+               each->budget == version.budget) {
+      each->improvement.waited(seconds);
+    }
   }
 }
 

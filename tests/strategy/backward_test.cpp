@@ -59,10 +59,11 @@ TEST_CASE("backward follows the plan that plan_backward found") {
   CHECK(report.predicted_peak == plan.predicted_peak());
   CHECK(report.recomputed == plan.simulation.recomputed);
   CHECK(plan.simulation.recomputed > 0);
-  // The other way round: the plan that serves.
-  const Report first = backward(loss, options).report();
-  CHECK(plan_backward(loss, options).predicted_peak() == first.predicted_peak);
-  CHECK(plan_backward(loss, options).simulation.recomputed == first.recomputed);
+  // The other way round: the plan that serves is replaced.
+  backward(loss, options);
+  const Plan later = plan_backward(loss, options);
+  CHECK(later.simulation.cost <= plan.simulation.cost * (1 + 1e-9));
+  CHECK(backward(loss, options).report().recomputed == later.simulation.recomputed);
 }
 
 TEST_CASE("a refused budget names the operation that needs most, and its line") {
@@ -75,7 +76,7 @@ TEST_CASE("a refused budget names the operation that needs most, and its line") 
                         !Contains("fewer threads"));
   CHECK_THROWS_WITH(backward(loss, {.memory_budget = 1000, .threads = 2}),
                     Contains("fewer threads"));
-  // The named budget is enough, and at least what that operation takes.
+  // The named budget is enough.
   const Var small = sum(tape.parameter(Tensor::zeros({1000})));
   try {
     backward(small, {.memory_budget = 1000});

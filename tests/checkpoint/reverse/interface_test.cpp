@@ -220,6 +220,40 @@ TEST_CASE("reverse: states whose sizes change, on disk too") {
   }
 }
 
+TEST_CASE("reverse: states that outgrow the memory are on disk alone") {
+  const TemporaryDirectory directory(quick_folder());
+  constexpr std::uint64_t many = 60;
+  constexpr std::size_t large = 8000;  // 64 KB
+  const auto is_jump = [](std::uint64_t step) { return step == 5; };
+  ReverseFunctions<Numbers> functions{
+      .advance =
+          [&](Numbers& u, std::uint64_t step) {
+            if (is_jump(step)) u.resize(large, u[0]);
+            for (double& x : u) x = std::sin(x) + 0.1;
+          },
+      .reverse =
+          [&](const Numbers& u, Numbers& adjoint, std::uint64_t step) {
+            for (std::size_t i = 0; i < adjoint.size(); ++i) {
+              adjoint[i] *= std::cos(i < u.size() ? u[i] : u[0]);
+            }
+            if (!is_jump(step)) return;
+            for (std::size_t i = u.size(); i < adjoint.size(); ++i) adjoint[0] += adjoint[i];
+            adjoint.resize(u.size());
+          },
+      .seed = [](Numbers& u) { return u; }};
+  ReverseOptions options{.steps = many, .memory_budget = 2_MiB, .sizes_change = true};
+  Numbers u{0.3, 0.7, 0.2};
+  const Numbers expected = *ReverseDriver(functions, options).run(u);
+  options.spill = directory.path();
+  options.disk_costs = DiskCosts{0.5, 0.5};
+  options.memory_budget = 24_KiB + 136_KiB;
+  ReverseDriver driver(functions, options);
+  u = {0.3, 0.7, 0.2};
+  CHECK(same_bits(*driver.run(u), expected));
+  CHECK(driver.report().peak_bytes <= options.memory_budget);
+  CHECK(driver.report().disk_reads > many / 3);
+}
+
 TEST_CASE("reverse: by bytes, about as few steps as with states of one size") {
   for (const std::uint64_t states : {5, 20}) {
     const Bytes budget = budget_for(states, 8, {});
