@@ -23,7 +23,7 @@ void append(const StoredObject& object, std::vector<std::byte>& to) {
 
 void load_object(std::span<const std::byte> from, StoredObject& object) {
   object.load(std::ssize(from), [&](std::span<std::byte> piece) {
-    std::memcpy(piece.data(), from.data(), piece.size());
+    std::copy_n(from.data(), piece.size(), piece.data());
     from = from.subspan(piece.size());
   });
 }
@@ -148,7 +148,7 @@ void ErrorSamples::visit(std::uint64_t step) {
   sample.memory = meter_.allocate(sample.bytes);
   std::byte* next = sample.memory.get();
   state.save([&](std::span<const std::byte> piece) {
-    std::memcpy(next, piece.data(), piece.size());
+    std::ranges::copy(piece, next);
     next += piece.size();
   });
 }
@@ -242,7 +242,7 @@ void ErrorSamples::replay(const Sample& sample, std::uint64_t last) {
         memory = meter_.allocate(chain_.state().bytes());
         std::byte* next = memory.get();
         chain_.state().save([&](std::span<const std::byte> piece) {
-          std::memcpy(next, piece.data(), piece.size());
+          std::ranges::copy(piece, next);
           next += piece.size();
         });
         break;

@@ -23,7 +23,7 @@ std::span<std::byte> memory_in(const Buffer& buffer, Bytes bytes) {
 void save_into(const StoredObject& object, std::span<std::byte> memory) {
   std::byte* next = memory.data();
   object.save([&](std::span<const std::byte> piece) {
-    std::memcpy(next, piece.data(), piece.size());
+    std::ranges::copy(piece, next);
     next += piece.size();
   });
 }
@@ -31,7 +31,7 @@ void save_into(const StoredObject& object, std::span<std::byte> memory) {
 void load_from(std::span<const std::byte> memory, StoredObject& object) {
   const std::byte* next = memory.data();
   object.load(std::ssize(memory), [&](std::span<std::byte> piece) {
-    std::memcpy(piece.data(), next, piece.size());
+    std::copy_n(next, piece.size(), piece.data());
     next += piece.size();
   });
 }
@@ -121,7 +121,7 @@ void KeptStates::save_to_memory(KeptState& kept) {
     kept.room = room;
   }
   if (kept.is_encoded) {
-    std::memcpy(kept.memory.get(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, kept.memory.get());
   } else {
     save_into(state_, memory_in(kept.memory, kept.bytes));
   }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -153,7 +152,7 @@ double measure_step(const ReverseOptions& options, ReverseChain& chain) {
   while (steps < probe_steps && has_time() && !is_last()) chain.advance(steps++);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   state.load(std::ssize(copy), [from = copy.data()](std::span<std::byte> piece) mutable {
-    std::memcpy(piece.data(), from, piece.size());
+    std::copy_n(from, piece.size(), piece.data());
     from += piece.size();
   });
   return steps == 0 ? 0 : seconds / static_cast<double>(steps);
