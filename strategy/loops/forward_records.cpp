@@ -45,14 +45,15 @@ ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
   part_.advance.set_pause([this](std::uint32_t step) { pause(step); });
 }
 
-/// The hash of the state after the first step; 0 if there is no step.
+/// The hash of the first step's state and outputs; 0 if there is no step.
 std::uint64_t ForwardRecords::first_step() const {
   const Loop& loop = part_.loop;
   if (loop.has_condition() ? !part_.steps.goes_on(0, part_.first) : loop.steps() == 0) return 0;
   Addresses results = part_.blocks[0];
   part_.outputs.append(0, results);
   part_.steps.forward(0, part_.first, results, !loop.has_condition());
-  return hash_of(spans_of(part_.blocks[0], loop.state().sizes));
+  const std::uint64_t state = hash_of(spans_of(part_.blocks[0], loop.state().sizes));
+  return loop.has_condition() ? state : hash_of(part_.outputs.range(0, 1), state);
 }
 
 void ForwardRecords::make(std::uint32_t from, const Addresses& state, std::uint32_t step,

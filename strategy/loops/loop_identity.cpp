@@ -32,6 +32,17 @@ std::string hash_of_operands(std::span<const Operand> operands) {
   return hash_text(hash_of(pieces));
 }
 
+/// Whether a step may draw random numbers. User functions may.
+bool draws_numbers(const RecordedStep& step) {
+  if (step.may_differ()) return true;
+  const Tape& tape = *step.tape;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Attributes& attributes = tape.attributes(node);
+    if (!attributes.may_come_again() || !attributes.are_in_round(1, attributes)) return true;
+  }
+  return false;
+}
+
 std::string budget_text(Bytes bytes) {
   return bytes == unlimited ? "unlimited" : std::to_string(bytes);
 }
@@ -70,9 +81,11 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
       "inputs with the hash " + hash_of_operands(call.inputs.subspan(states, loop.input_count())),
       "captured values with the hash " +
           hash_of_operands(call.inputs.subspan(states + loop.input_count(), loop.captured_count())),
-      "a first step that makes a state with the hash " + hash_text(first_step)};
-  // Other steps show by the first one whether they draw other random numbers.
-  if (loop.is_recorded_again()) lines.push_back(number("random numbers of run", call.round));
+      "a first step that makes results with the hash " + hash_text(first_step)};
+  if (draws_numbers(loop.step()) || (loop.has_condition() && draws_numbers(loop.condition()))) {
+    lines.push_back(number("random numbers of run", call.round) +
+                    number(" with the seed", loop.body().seed));
+  }
   if (loop.has_condition()) {
     lines.insert(lines.begin() + 3,
                  "a condition with the structure " + structure_of(loop.condition()));

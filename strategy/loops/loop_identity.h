@@ -9,9 +9,9 @@
 namespace palimpsest {
 
 /// Lines that a journal of a loop and the run that continues it must have in common. Each is a name
-/// and a value: tag, options, structure, and hashes of all that the loop reads. `held` is null for
-/// a part that holds no states. `first_step` is the hash of the state after the first step, which
-/// depends on everything that the structure does not tell.
+/// and a value: tag, options, structure, random streams, and hashes of all that the loop reads.
+/// `held` is null for a part that holds no states. `first_step` is the hash of the first step's
+/// results, which show most of what the structure does not tell.
 std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
                                      const HeldStates* held, std::uint64_t first_step);
 

@@ -72,8 +72,8 @@ TEST_CASE("loops, resume: a journal of another run is rejected, and names what d
       "given adjoints with the hash ", "");
   const ResumedLoop again = resumed_way(8);
   check_rejected(
-      again, 15, [](ResumedLoop& other) { other.slope = 0.2; }, "a first step that makes a state",
-      "a first step that makes a state");
+      again, 15, [](ResumedLoop& other) { other.slope = 0.2; }, "a first step that makes results",
+      "a first step that makes results");
 }
 
 TEST_CASE("loops, resume: a finished journal gives way to another run") {
