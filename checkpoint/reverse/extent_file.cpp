@@ -109,10 +109,16 @@ Extent ExtentFile::write(Bytes bytes, const std::function<void(const StoredObjec
 
 bool ExtentFile::read(const Extent& extent,
                       const std::function<void(const StoredObject::Source&)>& load) {
-  if (!extent) return true;
+  bool is_whole = true;
+  if (!extent) {
+    load([&](std::span<std::byte> piece) {
+      is_whole = is_whole && piece.empty();
+      std::ranges::fill(piece, std::byte{0});
+    });
+    return is_whole;
+  }
   hash_.reset();
   Bytes at = extent.offset;
-  bool is_whole = true;
   load([&](std::span<std::byte> piece) {
     const iovec content{piece.data(), piece.size()};
     const Transfer done = read_at(descriptor_, at, {&content, 1});

@@ -36,7 +36,7 @@ class ExtentFile {
   Extent write(Bytes bytes, const std::function<void(const StoredObject::Sink&)>& save,
                const std::string& what);
   /// Reads a record into the pieces that `load` asks for. Returns whether the bytes are those that
-  /// were written.
+  /// were written. Without an extent, that is so if `load` asks for no bytes.
   bool read(const Extent& extent, const std::function<void(const StoredObject::Source&)>& load);
   /// Whether the bytes are those that were written.
   bool is_intact(const Extent& extent);

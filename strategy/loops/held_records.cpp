@@ -151,8 +151,7 @@ void HeldStates::make_again(std::uint32_t step, const Addresses& to) {
 }
 
 void HeldStates::repair(JournaledState& held, const Addresses& to) {
-  const std::uint32_t step =
-      std::exchange(held.step, JournaledState::none);  // no source for itself
+  const std::uint32_t step = held.step;
   const std::string what =
       table_->file().path() + ": the state before step " + std::to_string(step) + " is damaged";
   if (!loop_.codec().is_exact()) {
@@ -160,7 +159,13 @@ void HeldStates::repair(JournaledState& held, const Addresses& to) {
                     ", and LoopOptions::codec rounds states, so that it cannot be made again; "
                     "check the disk, and remove the directory of the journal to start afresh");
   }
-  make_again(step, to);
+  held.step = JournaledState::none;  // no source for itself
+  try {
+    make_again(step, to);
+  } catch (...) {
+    held.step = step;  // a record that the stop adds has it
+    throw;
+  }
   const Extent again = write(step, to);
   const bool is_same = again.hash == held.extent.hash;
   table_->set(held, {.step = step, .extent = again});

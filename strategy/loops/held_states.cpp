@@ -119,12 +119,17 @@ void HeldStates::prefetch(const ChainAction& action) {
 const Addresses& HeldStates::restore(const ChainAction& action) {
   if (action.tier == ChainAction::Tier::disk) ++disk_reads_;
   if (action.step == 0) return first_;
-  if (!is_in_block(action)) return decoded(slot(action.slot));
+  if (!is_in_block(action)) {
+    internal_check(table_ == nullptr || table_->at(action.tier, action.slot).step == action.step,
+                   "a journal lost a state");
+    return decoded(slot(action.slot));
+  }
   if (blocks_[in_use_].step != action.step) {
     internal_check(action.tier == ChainAction::Tier::disk, "a loop lost a state");
     if (table_ != nullptr) {
       Block& block = free_block();
       JournaledState& held = table_->at(action.tier, action.slot);
+      internal_check(held.step == action.step, "a journal lost a state");
       if (!read(held.extent, block.where)) repair(held, block.where);
       block.step = action.step;
     } else if (blocks_[1 - in_use_].step != action.step) {
