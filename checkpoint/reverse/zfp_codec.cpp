@@ -189,8 +189,8 @@ std::unique_ptr<SnapshotCodec> make_zfp_codec(const ReverseOptions& options, DTy
 std::unique_ptr<SnapshotCodec> make_zfp_codec(const ReverseOptions&, DType, Bytes,
                                               const Where& where) {
   reject_reverse_codec(
-      "this library was built without zfp; install libzfp-dev, build it again, or use another "
-      "codec",
+      "this library was built without zfp; install libzfp-dev and build it in a new folder, or use "
+      "another codec",
       where);
 }
 #endif

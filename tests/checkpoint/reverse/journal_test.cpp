@@ -73,12 +73,14 @@ TEST_CASE("reverse, journal: tolerances that differ in late digits are different
   options.codec = ReverseCodec::zfp;
   options.tolerance = 1e-7;
   options.stop_after = std::chrono::seconds(0);
+  bool has_ended = true;
   try {
-    REQUIRE(!found_by_driver(steps, 40, options).adjoint);
+    has_ended = found_by_driver(steps, 40, options).adjoint.has_value();
   } catch (const ArgumentError& error) {
     CHECK_THAT(error.what(), Catch::Matchers::Contains("install libzfp-dev"));
     return;
   }
+  REQUIRE(!has_ended);
   options.tolerance = 1e-9;
   check_error([&] { found_by_driver(steps, 40, options); },
               {"is of another run", "it has tolerance 0x1.ad7f29abcaf48p-24"});
