@@ -35,6 +35,9 @@ void require_valid_journal(const LoopOptions& options, const StepBody& body) {
     if (!options.tag.empty()) {
       refuse("a tag belongs to a journal; set LoopOptions::resume, or leave out the tag");
     }
+    if (options.record_every != LoopOptions().record_every) {
+      refuse("record_every belongs to a journal; set LoopOptions::resume, or leave it out");
+    }
     return;
   }
   if (options.spill.empty()) return;

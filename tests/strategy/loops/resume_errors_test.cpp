@@ -95,6 +95,8 @@ TEST_CASE("loops, resume: options and places that cannot have a journal are erro
   check_error([&] { recorded(tape, {.resume = path, .record_every = std::chrono::seconds(-1)}); },
               {"[scan]", "record_every is negative; give a time"});
   check_error([&] { recorded(tape, {.tag = "1"}); }, {"a tag belongs to a journal"});
+  check_error([&] { recorded(tape, {.record_every = std::chrono::seconds(1)}); },
+              {"record_every belongs to a journal; set LoopOptions::resume, or leave it out"});
   check_error([&] { recorded(tape, {.spill = path + "/spill", .resume = path}); },
               {"name different directories; name the same one"});
   check_error(

@@ -12,7 +12,7 @@ using namespace palimpsest::tests;
 namespace {
 
 LoopOptions options_for(const std::string& directory) {
-  return {.resume = directory, .record_every = std::chrono::seconds(0)};
+  return recorded_often({.resume = directory});
 }
 
 /// Outputs with noise, from a state without.

@@ -195,9 +195,9 @@ TEST_CASE("loops, resume: a loop with two backward parts gives way to another ru
   const auto found = [&](double start, const std::string& path) {
     Tape tape;
     const Var u = tape.parameter(Tensor::full({20}, start, DType::f64));
-    const Var x =
-        scan(u, 12, [](const Var& x, const StepNumber&) { return ring_step(x, mean(x)); },
-             {.memory_budget = 12'000, .resume = path, .record_every = std::chrono::seconds(0)});
+    const Var x = scan(
+        u, 12, [](const Var& x, const StepNumber&) { return ring_step(x, mean(x)); },
+        recorded_often({.memory_budget = 12'000, .resume = path}));
     const Var first = gradient(sum(x * x), {u})[0];
     const Var second = gradient(sum(x), {u})[0];
     return (first * second).value().clone();
@@ -210,8 +210,7 @@ TEST_CASE("loops, resume: a loop with two backward parts gives way to another ru
 TEST_CASE("loops, resume: several loops, derivatives of higher order and Programs continue") {
   const auto found = [](int which, const std::string& directory, std::stop_token stop,
                         std::shared_ptr<const ProgressFunction> progress) {
-    const LoopOptions options{
-        .memory_budget = 12'000, .resume = directory, .record_every = std::chrono::seconds(0)};
+    const LoopOptions options = recorded_often({.memory_budget = 12'000, .resume = directory});
     const RunOptions run{.threads = 2, .stop = std::move(stop), .progress = std::move(progress)};
     const auto step = [](const Var& x, const StepNumber&) { return ring_step(x, mean(x)); };
     Tape tape;
@@ -258,8 +257,7 @@ TEST_CASE("loops, resume: an Execution that runs loops again continues") {
   const Tensor batch[] = {Tensor::uniform({8, 10}, 3, -1, 1, DType::f64)};
   const auto found = [&](ExecutionStrategy strategy, const std::string& directory,
                          std::stop_token stop, std::shared_ptr<const ProgressFunction> progress) {
-    const LoopOptions options{
-        .memory_budget = 60'000, .resume = directory, .record_every = std::chrono::seconds(0)};
+    const LoopOptions options = recorded_often({.memory_budget = 60'000, .resume = directory});
     strategy.run.threads = 2;
     strategy.run.stop = std::move(stop);
     strategy.run.progress = std::move(progress);

@@ -112,6 +112,12 @@ bool is_stopped_after(int steps, F run) {
   return false;
 }
 
+/// With a record after each step, if there is a journal.
+inline LoopOptions recorded_often(LoopOptions options) {
+  if (!options.resume.empty()) options.record_every = std::chrono::seconds(0);
+  return options;
+}
+
 struct FoundByLoop {
   std::string bits;  ///< of the loss, of outputs, and of all gradients
   Report report;
@@ -125,16 +131,16 @@ inline FoundByLoop found_by_loop(const ResumedLoop& loop, const std::string& dir
   u.data<double>()[0] = loop.start;
   const Var first = tape.parameter(u);
   const Var speed = tape.parameter(number(loop.speed));
-  const LoopOptions options{.memory_budget = loop.loop_budget,
-                            .spill = loop.is_spilled ? directory : "",
-                            .disk_costs = loop.is_spilled && !loop.measures_disk
-                                              ? std::optional(DiskCosts{1e-3, 1e-3})
-                                              : std::nullopt,
-                            .codec = loop.is_half ? Codec::half : Codec::exact,
-                            .resume = directory,
-                            .tag = directory.empty() ? "" : loop.tag,
-                            .record_every = loop.record_every,
-                            .check = loop.checks};
+  const LoopOptions options{
+      .memory_budget = loop.loop_budget,
+      .spill = loop.is_spilled ? directory : "",
+      .disk_costs = loop.is_spilled && !loop.measures_disk ? std::optional(DiskCosts{1e-3, 1e-3})
+                                                           : std::nullopt,
+      .codec = loop.is_half ? Codec::half : Codec::exact,
+      .resume = directory,
+      .tag = directory.empty() ? "" : loop.tag,
+      .record_every = directory.empty() ? LoopOptions().record_every : loop.record_every,
+      .check = loop.checks};
   const auto step = [&](const Var& x, const StepNumber& n) {
     if (loop.is_recorded_again) {
       const std::int64_t which = n;
