@@ -129,7 +129,7 @@ struct ReadRecord {
   std::vector<std::string> identity;
 };
 
-/// Nothing if it is damaged.
+/// Nothing if it is damaged. Throws `FileError` if it is whole, but of another version.
 std::optional<ReadRecord> record_in(const JournalKind& kind, const std::string& path) {
   const std::vector<std::byte> content = content_of(path);
   Hash128 hash;
@@ -138,7 +138,12 @@ std::optional<ReadRecord> record_in(const JournalKind& kind, const std::string& 
   std::memcpy(&hash, content.data() + body.size(), sizeof hash);
   if (hash != hash_bytes_128(body)) return {};
   JournalReader reader(body);
-  if (reader.text() != kind.mark) return {};
+  if (reader.text() != kind.mark) {
+    throw FileError("[" + std::string(kind.operation) + "] " + path +
+                    " was written by another version of the library, or for another kind of run; "
+                    "finish that run with the version that began it, or remove the directory to "
+                    "start afresh");
+  }
   ReadRecord read;
   read.identity.resize(reader.number());
   for (std::string& line : read.identity) line = reader.text();
@@ -193,9 +198,8 @@ void Journal::read_records() {
   }
   if (numbers.empty() || !found_.empty() || is_other) return;
   throw FileError("[" + std::string(kind_.operation) + "] no record of the journal in '" +
-                  directory_ +
-                  "' can be read, because they are damaged; remove the directory to start the run "
-                  "afresh");
+                  directory_ + "' can be read, because they are damaged (recorded at " +
+                  to_string(where_) + "); remove the directory to start the run afresh");
 }
 
 void Journal::continue_from(const JournalRecord& record) {

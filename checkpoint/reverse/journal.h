@@ -79,7 +79,7 @@ class Journal {
  public:
   /// Locks the directory, which is made if it is missing. `identity` are lines that describe the
   /// run, each a name and a value. Throws `EnvironmentError` if another process uses it, and
-  /// `FileError`.
+  /// `FileError`, also for records of another version.
   Journal(const JournalKind& kind, const std::string& directory, std::vector<std::string> identity,
           Where where);
   ~Journal();

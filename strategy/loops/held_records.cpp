@@ -156,8 +156,10 @@ void HeldStates::repair(JournaledState& held, const Addresses& to) {
       table_->file().path() + ": the state before step " + std::to_string(step) + " is damaged";
   if (!loop_.codec().is_exact()) {
     throw FileError("[" + std::string(loop_.body().name()) + "] " + what +
-                    ", and LoopOptions::codec rounds states, so that it cannot be made again; "
-                    "check the disk, and remove the directory of the journal to start afresh");
+                    ", and LoopOptions::codec rounds states, so that it cannot be made again "
+                    "(recorded at " +
+                    to_string(loop_.body().where) +
+                    "); check the disk, and remove the directory of the journal to start afresh");
   }
   held.step = JournaledState::none;  // no source for itself
   try {
