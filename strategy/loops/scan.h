@@ -85,19 +85,24 @@ struct LoopOptions {
   /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop.
   ///
   /// A journal of another run that has not ended is rejected. Runs are compared by their tags,
-  /// budgets and options, by the structure of a step, and by everything that the loop reads. They
-  /// are also compared by the state after the first step, which runs once more for that.
+  /// budgets and options, by the structure of a step, by its random streams, and by everything that
+  /// the loop reads. They are also compared by the results of the first step, which runs once more
+  /// for that. These results must show a change of an operation's attributes, such as an axis or a
+  /// bound. Change the tag where they may not.
+  ///
+  /// A run that is stopped throws `EnvironmentError` in place of `StoppedError` if the disk is too
+  /// full for the record.
   std::string resume = {};
   /// Names the program and its version. Required with `resume` where steps are recorded one by one,
   /// because their structure is not known.
   std::string tag = {};
   /// Time between two records of the journal. A longer time is taken where records cost more than a
-  /// hundredth of it. Zero makes a record after each step.
+  /// hundredth of it. Zero makes a record after each step. Only with `resume`.
   std::chrono::duration<double> record_every = std::chrono::seconds(30);
   /// Compares each recomputed state with the original by a hash. Throws `ArgumentError` naming the
   /// step where they differ: then the body depends on more than its arguments. Recordings for
-  /// differentiation are not compared. Takes 8 bytes per step, outside of every budget. Not allowed
-  /// with a codec that rounds.
+  /// differentiation are not compared. Takes 8 bytes per step, outside of every budget. A backward
+  /// part with a journal of its own takes as many again. Not allowed with a codec that rounds.
   bool check = false;
 };
 
