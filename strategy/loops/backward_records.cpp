@@ -21,6 +21,9 @@ BackwardRecords::BackwardRecords(const Part& part, std::shared_ptr<LoopJournal> 
     const std::string name = LoopResume::gradient(part_.gradient.number());
     journal_ = loop_.resume()->open(loop_, name, own_identity(), state_scope(part_.call));
     if (journal_ == nullptr) return;
+    at().room = part_.room;
+    at().share = part_.share;
+    at().run_budget = run_budget_in(steps_given(part_.call.outputs));
     if (const auto costs = loop_.disk() != nullptr ? loop_.disk()->known_costs() : std::nullopt) {
       at().write_cost = costs->write;
       at().read_cost = costs->read;
@@ -99,8 +102,7 @@ void BackwardRecords::load() {
     part_.hashes->resize(journal_->bytes_of(Kind::hashes) / sizeof(std::uint64_t));
     journal_->load(Kind::hashes, 0, {std::as_writable_bytes(std::span(*part_.hashes))});
   }
-  internal_check(part_.held.load(journal_->begins_with()->entries),
-                 "a rounded state was not checked");
+  if (!part_.held.load(journal_->begins_with()->entries)) journal_->fail_with_change();
   adjoints.continue_with(static_cast<std::uint32_t>(at().left));
   if (at().left < part_.count) {
     journal_->load(Kind::adjoint, 0, adjoints.carried());
@@ -164,16 +166,22 @@ void BackwardRecords::record() {
     std::vector<std::byte> flags;
     for (const bool flag : part_.steps.untouched()) flags.push_back(std::byte{flag});
     journal_->put(Kind::untouched, 0, 0, {std::span(flags)});
-    if (part_.hashes == nullptr) return;
-    journal_->put(Kind::hashes, 0, 0, {std::as_writable_bytes(std::span(*part_.hashes))});
+    put_hashes();
   });
+}
+
+void BackwardRecords::put_hashes() {
+  if (part_.hashes != nullptr) journal_->put_hashes(*part_.hashes);
 }
 
 void BackwardRecords::end() {
   at().left = 0;
   at().current = LoopPosition::none;
   if (!journal_->has_records() && !journal_->is_due(loop_)) return;
-  journal_->record(true, [&] { journal_->put(Kind::result, 1, 0, results()); });
+  journal_->record(true, [&] {
+    journal_->put(Kind::result, 1, 0, results());
+    put_hashes();
+  });
   journal_->leave();
 }
 

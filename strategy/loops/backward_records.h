@@ -21,6 +21,8 @@ class BackwardRecords {
     Advance& advance;
     HeldStates& held;
     LoopAdjoints& adjoints;
+    Bytes room;                          ///< for held states
+    Bytes share;                         ///< the step budget
     std::vector<std::uint64_t>* hashes;  ///< of states; null without `LoopOptions::check`
     const Addresses& first;
     Addresses blocks[2];  ///< for states that are made again
@@ -66,6 +68,7 @@ class BackwardRecords {
   LoopJournal::Pieces results() const;
   void pause();
   void record();
+  void put_hashes();
 
   Part part_;
   const Loop& loop_;

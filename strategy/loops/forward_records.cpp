@@ -75,7 +75,7 @@ bool ForwardRecords::begin() {
   const bool has_ended = at().phase != Phase::forward;
   const bool is_in_backward = at().phase > Phase::ready || journal_->is_finished();
   has_states_ = held != nullptr && !is_in_backward;
-  if (has_states_) internal_check(held->load(entries), "a rounded state was not checked");
+  if (has_states_ && !held->load(entries)) journal_->fail_with_change();
   if (!has_ended) {
     const auto current = static_cast<std::uint32_t>(at().current);
     part_.advance.continue_with(current, [&](const Addresses& to) {
@@ -103,8 +103,7 @@ void ForwardRecords::pause(std::uint32_t step) {
 void ForwardRecords::stop() { record(); }
 
 void ForwardRecords::put_hashes() {
-  if (part_.hashes == nullptr) return;
-  journal_->put(Kind::hashes, 0, 0, {std::as_writable_bytes(std::span(*part_.hashes))});
+  if (part_.hashes != nullptr) journal_->put_hashes(*part_.hashes);
 }
 
 void ForwardRecords::put_held() {

@@ -69,22 +69,6 @@ bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
   return parts < threads;
 }
 
-/// How an earlier process divided the memory of a loop, if its journal can be continued within the
-/// same budgets. Its schedule depends on the number of states.
-std::optional<LoopDivision> division_of_journal(const RecordedLoop& node, Bytes run_budget,
-                                                int threads) {
-  const Loop& loop = node.loop();
-  if (loop.resume() == nullptr || !loop.resume()->found()) return {};
-  const LoopPosition& found = *loop.resume()->found();
-  if (found.run_budget != run_budget || found.room < snapshot_bytes(0, loop)) return {};
-  const LoopDivision division{.snapshots = snapshots_in(found.room, loop), .share = found.share};
-  if (snapshot_bytes(division.snapshots, loop) != found.room) return {};
-  const Bytes budget = loop.options().memory_budget;
-  const bool fits = budget == unlimited ||
-                    found.room <= budget - bytes_beside_states(node.gradients, division, threads);
-  return fits ? std::optional(division) : std::nullopt;
-}
-
 /// Searches for the number of states with which the whole program costs least within its budget.
 /// The number is the same for all loops without a budget of their own. If it is small, the search
 /// also tries smaller memory shares for the steps.
@@ -286,7 +270,8 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     std::vector<std::size_t> flexible;
     for (std::size_t i = 0; i < loops.size(); ++i) {
       const bool limited = loops[i].loop().options().memory_budget != unlimited;
-      if (const auto known = division_of_journal(loops[i], options.memory_budget, spec.threads)) {
+      if (const auto known =
+              division_of_journal(loops[i].gradients, options.memory_budget, spec.threads)) {
         divisions[i] = *known;
       } else if (limited || options.memory_budget == unlimited) {
         divisions[i] = own_division(loops[i].gradients, spec.threads);

@@ -110,4 +110,33 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
       budget, least);
 }
 
+std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* const> gradients,
+                                                Bytes run_budget, int threads) {
+  const Loop& loop = gradients[0]->loop();
+  if (loop.resume() == nullptr) return {};
+  std::vector<std::string> parts{LoopResume::with_states};
+  for (const LoopGradient* gradient : gradients) {
+    parts.push_back(LoopResume::gradient(gradient->number()));
+  }
+  for (const std::string& part : parts) {
+    const LoopPosition* const found = loop.resume()->found(part);
+    if (found == nullptr || found->run_budget != run_budget) continue;
+    if (found->room < snapshot_bytes(0, loop)) continue;
+    const LoopDivision division{.snapshots = snapshots_in(found->room, loop),
+                                .share = found->share};
+    if (snapshot_bytes(division.snapshots, loop) != found->room) continue;
+    const Bytes budget = loop.options().memory_budget;
+    const bool fits = budget == unlimited ||
+                      found->room <= budget - bytes_beside_states(gradients, division, threads);
+    if (fits) return division;
+  }
+  return {};
+}
+
+LoopDivision divided(std::span<const LoopGradient* const> gradients, Bytes run_budget,
+                     int threads) {
+  const auto known = division_of_journal(gradients, run_budget, threads);
+  return known ? *known : own_division(gradients, threads);
+}
+
 }  // namespace palimpsest

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,5 +43,12 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 /// made ahead. Without a budget all states are held. Throws `BudgetError` when the budget is too
 /// small for one state and the smallest step budget.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
+
+/// How a killed process divided the memory of a loop, if one of these parts has a journal that can
+/// be continued within the same budgets. The schedule depends on the number of states.
+std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* const> gradients,
+                                                Bytes run_budget, int threads);
+/// Likewise, or else `own_division`.
+LoopDivision divided(std::span<const LoopGradient* const> gradients, Bytes run_budget, int threads);
 
 }  // namespace palimpsest

@@ -28,10 +28,11 @@ LoopJournal::LoopJournal(const Loop& loop, const std::string& directory,
       table_(journal_.file()),
       operation_(loop.body().name()),
       directory_(directory),
-      path_(journal_.file().path()) {
-  const bool is_exact = loop.codec().is_exact();
+      path_(journal_.file().path()),
+      where_(loop.body().where),
+      is_exact_(loop.codec().is_exact()) {
   for (const JournalRecord& found : journal_.found()) {
-    if (record_ == nullptr && is_usable(found, is_exact)) record_ = &found;
+    if (record_ == nullptr && is_usable(found)) record_ = &found;
   }
   if (record_ == nullptr) {
     journal_.start();
@@ -48,12 +49,12 @@ LoopJournal::LoopJournal(const Loop& loop, const std::string& directory,
 }
 
 /// A state that is damaged can be made again if states are exact.
-bool LoopJournal::is_usable(const JournalRecord& record, bool is_exact) {
+bool LoopJournal::is_usable(const JournalRecord& record) {
   return std::ranges::all_of(record.entries, [&](const JournalEntry& entry) {
     const bool is_state = entry.kind == Kind::in_memory || entry.kind == Kind::on_disk ||
                           entry.kind == Kind::block || entry.kind == Kind::state ||
                           entry.kind == Kind::last;
-    return (is_state && is_exact) || journal_.file().is_intact(entry.extent);
+    return (is_state && is_exact_) || journal_.file().is_intact(entry.extent);
   });
 }
 
@@ -110,8 +111,8 @@ bool LoopJournal::read(const Extent& extent, const Pieces& pieces) {
 }
 
 void LoopJournal::fail_with_change() const {
-  throw FileError("[" + operation_ + "] " + path_ +
-                  " has been changed; remove the directory of the journal to start afresh");
+  throw FileError("[" + operation_ + "] " + path_ + " has been changed (recorded at " +
+                  to_string(where_) + "); remove the directory of the journal to start afresh");
 }
 
 void LoopJournal::load(Kind kind, std::uint32_t number, const Pieces& pieces) {
@@ -123,7 +124,9 @@ void LoopJournal::load(Kind kind, std::uint32_t number, const Pieces& pieces) {
 
 bool LoopJournal::load_state(Kind kind, const Pieces& pieces) {
   const JournalEntry* const entry = entry_of(kind, 0);
-  return entry != nullptr && read(entry->extent, pieces);
+  const bool is_intact = entry != nullptr && read(entry->extent, pieces);
+  if (!is_intact && !is_exact_) fail_with_change();
+  return is_intact;
 }
 
 void LoopJournal::load_ranges(Kind kind, const Parts& parts) {

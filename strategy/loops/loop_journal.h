@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/error.h"
 #include "checkpoint/reverse/journal.h"
 #include "checkpoint/reverse/run_clock.h"
 #include "strategy/loops/held_table.h"
@@ -77,8 +78,12 @@ class LoopJournal {
   std::uint64_t bytes_of(Kind kind) const;
   /// Reads what the record has of the elements of all steps.
   void load_ranges(Kind kind, const Parts& parts);
-  /// Reads a state of the record that can be made again. Returns whether it is intact.
+  /// Reads a state of the record. Returns whether it is intact, if it can be made again. If it was
+  /// rounded, that would give another state, and a damaged one throws `FileError`.
   bool load_state(Kind kind, const Pieces& pieces);
+
+  /// Throws `FileError`, because an object has been damaged since the journal was opened.
+  [[noreturn]] void fail_with_change() const;
 
   /// Whether it is time for a record.
   bool is_due(const Loop& loop);
@@ -94,28 +99,31 @@ class LoopJournal {
   /// An object of the next record alone.
   void put(Kind kind, std::uint32_t number, std::uint64_t step, const Pieces& pieces);
   void put(std::vector<JournalEntry> entries);
+  /// The hashes of states; none without `LoopOptions::check`.
+  void put_hashes(std::span<std::uint64_t> hashes) {
+    if (!hashes.empty()) put(Kind::hashes, 0, 0, {std::as_writable_bytes(hashes)});
+  }
   /// An object of all later records.
   void put_for_good(Kind kind, std::uint32_t number, const Pieces& pieces);
   /// The elements of all steps from `first` to before `last`. Those that are in the file already
   /// are not written again.
   void put_range(Kind kind, std::uint64_t first, std::uint64_t last, const Parts& parts);
 
-  /// The loop has ended, although no backward part has taken the journal.
-  void finish() {
+  /// The loop has ended, although no backward part has taken the journal. `hashes` as below.
+  void finish(std::span<std::uint64_t> hashes) {
     if (!has_records()) return;
-    if (!is_finished()) record(true, [] {});
+    if (!is_finished()) record(true, [&] { put_hashes(hashes); });
     leave();
   }
 
   std::uint64_t records() const { return records_; }
 
  private:
-  bool is_usable(const JournalRecord& record, bool is_exact);
+  bool is_usable(const JournalRecord& record);
   const JournalEntry* entry_of(Kind kind, std::uint32_t number) const;
   Extent write(const Pieces& pieces);
   bool read(const Extent& extent, const Pieces& pieces);
   void drop_lasting(Kind kind);
-  [[noreturn]] void fail_with_change() const;
   void commit(bool is_finished);
 
   Journal journal_;
@@ -123,6 +131,8 @@ class LoopJournal {
   std::string operation_;
   std::string directory_;
   std::string path_;
+  Where where_;
+  bool is_exact_;  // states can be made again
   RunClock clock_;
   const JournalRecord* record_ = nullptr;
   JournalRecord again_;                // the one to begin again with

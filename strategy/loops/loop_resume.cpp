@@ -1,5 +1,7 @@
 #include "strategy/loops/loop_resume.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "strategy/loops/loop.h"
@@ -12,6 +14,7 @@ std::shared_ptr<DirectoryLock> lock_of(const char* operation, const std::string&
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<DirectoryLock>> locks;
   const std::lock_guard guard(mutex);
+  std::erase_if(locks, [](const auto& each) { return each.second.expired(); });
   std::weak_ptr<DirectoryLock>& known = locks[directory];
   if (auto lock = known.lock()) return lock;
   make_directory(operation, directory);
@@ -26,14 +29,16 @@ LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, NodeId 
     : directory_(normal_path(options.resume)),
       position_(position),
       lock_(lock_of(body.name(), directory_)) {
-  constexpr std::uint32_t gradients = 4;
-  std::vector<std::string> parts{with_states};
-  for (std::uint32_t i = 0; i < gradients; ++i) parts.push_back(gradient(i));
-  for (const std::string& part : parts) {
-    const auto record = Journal::last_in({body.name(), loop_journal_mark}, directory_of(part));
+  const std::string begin = directory_of("");
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().native();
+    if (!path.starts_with(begin)) continue;
+    const auto record = Journal::last_in({body.name(), loop_journal_mark}, path);
     if (!record || record->is_finished) continue;
     const auto at = record->position_as<LoopPosition>();
-    if (part == with_states) found_ = at;
+    found_.emplace(path.substr(begin.size()), at);
     if (at.write_cost >= 0) found_costs_ = DiskCosts{at.write_cost, at.read_cost};
   }
 }

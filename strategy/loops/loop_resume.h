@@ -26,9 +26,12 @@ class LoopResume {
   /// that use it. Throws `EnvironmentError` if another process uses it, and `FileError`.
   LoopResume(const LoopOptions& options, const StepBody& body, NodeId position);
 
-  /// How an earlier process ran the loop, if its journal can be continued. The schedule must be the
-  /// same in this process, although costs are measured again.
-  const std::optional<LoopPosition>& found() const { return found_; }
+  /// How an earlier process ran a part of the loop, if its journal can be continued; else null. The
+  /// schedule must be the same in this process, although costs are measured again.
+  const LoopPosition* found(const std::string& part) const {
+    const auto found = found_.find(part);
+    return found == found_.end() ? nullptr : &found->second;
+  }
 
   /// The costs of the disk that an earlier process measured, likewise.
   const std::optional<DiskCosts>& found_costs() const { return found_costs_; }
@@ -58,7 +61,7 @@ class LoopResume {
   std::string directory_;
   NodeId position_;
   std::shared_ptr<DirectoryLock> lock_;
-  std::optional<LoopPosition> found_;
+  std::map<std::string, LoopPosition> found_;  // by part
   std::optional<DiskCosts> found_costs_;
   mutable std::mutex mutex_;  // protects the members below
   mutable std::map<std::string, Open> open_;

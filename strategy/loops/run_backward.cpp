@@ -139,7 +139,7 @@ Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueTy
                          int threads) {
   if (room > 0) return backward_memory(gradient, threads, share_in(steps), ahead_in(steps));
   const LoopGradient* const alone = &gradient;
-  const LoopDivision own = own_division({&alone, 1}, threads);
+  const LoopDivision own = divided({&alone, 1}, run_budget_in(steps), threads);
   return snapshot_bytes(own.snapshots, gradient.loop()) +
          backward_memory(gradient, threads, own.share, 0);
 }
@@ -162,7 +162,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::uint32_t ahead = ahead_in(steps_given(call.outputs));
   if (room.empty()) {
     const LoopGradient* const alone = &gradient;
-    const LoopDivision own = own_division({&alone, 1}, call.threads);
+    const LoopDivision own =
+        divided({&alone, 1}, run_budget_in(steps_given(call.outputs)), call.threads);
     room = cut.take(snapshot_bytes(own.snapshots, loop));
     share = own.share;
     ahead = 0;
@@ -201,7 +202,13 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     are_given = are_given && handover->has_states && !are_elsewhere;
     if (!are_given) held.set_file(nullptr);
   }
-  StateHashes* const hashes = loop.options().check ? &handover->hashes : nullptr;
+  // A part with a journal of its own loads hashes from it, beside other parts.
+  StateHashes own_hashes;
+  const bool has_own_hashes = loop.resume() != nullptr && journal == nullptr;
+  if (has_own_hashes) own_hashes = handover->hashes;
+  StateHashes* const hashes = !loop.options().check ? nullptr
+                              : has_own_hashes      ? &own_hashes
+                                                    : &handover->hashes;
   Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
   std::optional<BackwardRecords> records;
   if (loop.resume() != nullptr && steps > 0) {
@@ -212,6 +219,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
                                           advance,
                                           held,
                                           adjoints,
+                                          std::ssize(room),
+                                          share,
                                           hashes != nullptr ? &hashes->hashes() : nullptr,
                                           arguments.first(),
                                           {blocks[0], blocks[1]}},
@@ -235,7 +244,9 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     // This part has a journal of its own, and the others too. So that of the forward part has
     // ended.
     const std::shared_ptr<LoopJournal> of_forward = handover->take_journal();
-    if (of_forward != nullptr && of_forward->take()) of_forward->finish();
+    if (of_forward != nullptr && of_forward->take()) {
+      of_forward->finish(handover->hashes.hashes());
+    }
   }
   if (are_shared && are_given) {
     handover->give_back(held.finish());
