@@ -114,21 +114,24 @@ TEST_CASE("loops, resume: a finished journal keeps the hashes of states") {
 }
 
 TEST_CASE("loops, resume: every part repeats the division of memory of a killed process") {
-  const auto found = [](bool is_eager, const std::string& directory, RunOptions run) {
-    Tape tape = is_eager ? Tape(eager()) : Tape(lazy());
+  const auto found = [](bool has_two_parts, const std::string& directory, RunOptions run) {
+    Tape tape;
     const Var u = tape.parameter(wave(64).reshape({8, 8}));
     const Var x = scan(
         u, 60, [](const Var& x, const StepNumber&) { return tanh(matmul(x, x) + sum(x, 0)); },
         recorded_often({.memory_budget = 30'000, .resume = directory}));
-    return backward(sum(x), run)[u].clone();
+    if (!has_two_parts) return backward(sum(x), run)[u].clone();
+    const Var first = gradient(sum(x * x), {u})[0];
+    const Var second = gradient(sum(x), {u})[0];
+    return backward(sum(first * second), run)[u].clone();
   };
-  for (const bool is_eager : {true, false}) {
-    CAPTURE(is_eager);
+  for (const bool has_two_parts : {false, true}) {
+    CAPTURE(has_two_parts);
     const TemporaryDirectory directory(quick_folder());
-    const Tensor expected = found(is_eager, "", {.threads = 1});
+    const Tensor expected = found(has_two_parts, "", {.threads = 1});
     for (const int threads : {1, 2, 4}) {
-      REQUIRE(is_stopped_after(40, [&](std::stop_token stop, auto progress) {
-        found(is_eager, directory.path(),
+      REQUIRE(is_stopped_after(has_two_parts ? 70 : 40, [&](std::stop_token stop, auto progress) {
+        found(has_two_parts, directory.path(),
               {.threads = threads, .stop = std::move(stop), .progress = std::move(progress)});
       }));
     }
@@ -139,8 +142,8 @@ TEST_CASE("loops, resume: every part repeats the division of memory of a killed 
       ++unfinished;
       CHECK(record->position_as<LoopPosition>().room > 10'000);
     }
-    CHECK(unfinished == 1);
-    CHECK(same_bits(found(is_eager, directory.path(), {.threads = 3}), expected));
+    CHECK(unfinished > 0);
+    CHECK(same_bits(found(has_two_parts, directory.path(), {.threads = 3}), expected));
   }
 }
 
