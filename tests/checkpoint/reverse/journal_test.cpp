@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,9 @@ namespace reverse_journal_test {
 
 namespace {
 
-/// The directories that were synchronized, and the one for which that fails.
+/// The directories that were synchronized, and the one for which that fails. Other tests have
+/// several threads that synchronize.
+std::mutex mutex_of_synchronized;
 std::vector<std::string> synchronized;
 std::string failing;
 
@@ -38,6 +41,7 @@ std::string path_of(int file) {
 extern "C" int fsync(int file) {
   struct stat status;
   if (fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+    const std::lock_guard lock(mutex_of_synchronized);
     synchronized.push_back(path_of(file));
     if (synchronized.back() == failing) {
       errno = EIO;
