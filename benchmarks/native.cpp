@@ -78,6 +78,21 @@ void gradient(State& state) {
   state.counters["same_bits"] = same_number(results[0], results[1]);
 }
 
+/// Runs a program as native code and interpreted, `count` times each in turns. `make` compiles it.
+template <class Make>
+void compare(State& state, const Make& make, int count) {
+  Runner native(make(NativeCode::at_once));
+  Runner interpreted(make(NativeCode::off));
+  Turns turns;
+  turns.add_once("native", [&] { native.run(); });
+  turns.add_once("interpreted", [&] { interpreted.run(); });
+  for (auto _ : state) {
+    turns.take(count);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  state.counters["ratio"] = turns.ratio("native", "interpreted");
+}
+
 /// Six operations on 10⁷ numbers: values, and gradients.
 void chain(State& state) {
   constexpr std::int64_t n = 10'000'000;
@@ -96,16 +111,7 @@ void chain(State& state) {
         },
         options_with(native));
   };
-  Runner native(make(NativeCode::at_once));
-  Runner interpreted(make(NativeCode::off));
-  Turns turns;
-  turns.add_once("native", [&] { native.run(); });
-  turns.add_once("interpreted", [&] { interpreted.run(); });
-  for (auto _ : state) {
-    turns.take(6);
-    state.SetIterationTime(turns.seconds("native"));
-  }
-  state.counters["ratio"] = turns.ratio("native", "interpreted");
+  compare(state, make, 6);
 }
 
 /// 100 cells and 2,000 steps, recorded one by one and replayed.
@@ -127,16 +133,7 @@ void small_pde(State& state) {
         },
         options_with(native));
   };
-  Runner native(make(NativeCode::at_once));
-  Runner interpreted(make(NativeCode::off));
-  Turns turns;
-  turns.add_once("native", [&] { native.run(); });
-  turns.add_once("interpreted", [&] { interpreted.run(); });
-  for (auto _ : state) {
-    turns.take(4);
-    state.SetIterationTime(turns.seconds("native"));
-  }
-  state.counters["ratio"] = turns.ratio("native", "interpreted");
+  compare(state, make, 4);
 }
 
 /// The gradient of a mixture of 5 Gaussians at 1,000 points of a plane, whose last axes have 5 and
@@ -155,16 +152,7 @@ void mixture(State& state) {
         },
         options_with(native));
   };
-  Runner native(make(NativeCode::at_once));
-  Runner interpreted(make(NativeCode::off));
-  Turns turns;
-  turns.add_once("native", [&] { native.run(); });
-  turns.add_once("interpreted", [&] { interpreted.run(); });
-  for (auto _ : state) {
-    turns.take(3);
-    state.SetIterationTime(turns.seconds("native"));
-  }
-  state.counters["ratio"] = turns.ratio("native", "interpreted");
+  compare(state, make, 3);
 }
 
 /// From the first run until its native code serves, with an empty cache on disk.

@@ -315,7 +315,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 #include "autodiff/operations/sorting.h"
 #include "autodiff/tensor.h"
 
-/// What functions of tensors with several results return, and options that have tensors.
+/// Results of functions of tensors that return several, and options that have tensors.
 namespace palimpsest {
 """
     for name, members in structs.items():

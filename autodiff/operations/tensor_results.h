@@ -7,7 +7,7 @@
 #include "autodiff/operations/sorting.h"
 #include "autodiff/tensor.h"
 
-/// What functions of tensors with several results return, and options that have tensors.
+/// Results of functions of tensors that return several, and options that have tensors.
 namespace palimpsest {
 
 /// `Slogdet` of tensors.

@@ -45,7 +45,7 @@ class Planning {
     std::vector<Measured> measured = {};  ///< what does not fit, where it promises nothing
   };
 
-  /// What an attempt looks for. All find a plan for the same budgets, except for `soon`.
+  /// The purpose of an attempt. All but `soon` find a plan for the same budgets.
   enum class Aim : std::uint8_t {
     cheapest,
     soon,  ///< with quick layouts, where a plan will be improved later

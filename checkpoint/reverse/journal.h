@@ -69,8 +69,10 @@ struct JournalRecord {
 
 /// The journal of a run in a directory that belongs to it alone. A record is a file of its own,
 /// which appears under its name when all of it is on the disk. The two last records are kept, with
-/// everything that they refer to. The one before serves when the last one is damaged, or when
-/// another process of a group does not have the last one yet.
+/// everything that they refer to. The one before serves when the last one is damaged. It also
+/// serves when another process of a group does not have the last one yet.
+///
+/// The directory has these files:
 ///
 /// - `palimpsest-journal.lock` is locked while a process uses the directory.
 /// - `palimpsest-journal.data` has the bytes of states and other objects.

@@ -94,7 +94,7 @@ struct ReverseOptions {
   std::shared_ptr<ReverseGroup> group = {};
 };
 
-/// What a run will take. Steps and traffic are exact if the length is known and states are kept in
+/// The forecast of a run. Steps and traffic are exact if the length is known and states are kept in
 /// slots of one size: without `sizes_change`, and without zstd or zfp in memory.
 struct ReverseForecast {
   std::uint64_t steps = 0;                 ///< of the chain

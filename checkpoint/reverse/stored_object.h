@@ -216,7 +216,7 @@ class ObjectByFunctions final : public StoredObject {
     source(content);
     object_ = load_(content);
   }
-  /// The bytes, and the object that is made of them beside the old one.
+  /// The bytes, and the new object that is made of them while the old one exists.
   Bytes workspace() const override { return 2 * bytes(); }
 
  private:

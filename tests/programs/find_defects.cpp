@@ -45,7 +45,8 @@ class Check {
  public:
   explicit Check(ProgramText text) : text_(std::move(text)) {}
 
-  /// The problem in a cell. The first cell also checks passes, and the second one lifetimes.
+  /// The problem in a cell. The first cell also checks passes, where that does not take long. The
+  /// second one checks lifetimes.
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
