@@ -19,9 +19,9 @@ struct ProgramText {
 /// findings name them.
 constexpr std::uint64_t first_with_modules = 1'000'000;
 
-/// Long programs of this seed and later ones have a budget in one cell of eight only. A budget
-/// takes ten times as long to check as anything else, so this checks more programs in the same
-/// time.
+/// Long programs of this seed and later ones have a budget in few of their cells only, the fewer
+/// the longer they are. A budget takes ten times as long to check as anything else, so this checks
+/// more programs in the same time.
 constexpr std::uint64_t first_in_bulk = 10'000'000;
 
 /// The program of a seed: 1 to 24 steps; from `first_with_modules` on, one in eight has more than

@@ -27,23 +27,25 @@ std::size_t twelfths_with_budget(Mode mode) {
   }
 }
 
-/// Whether planning the gradients of a seed's program within a budget takes long.
-bool is_long(std::uint64_t seed) {
-  constexpr NodeId few = 100;
+/// The number of nodes of the gradients of a seed's program.
+NodeId size_of_gradients(std::uint64_t seed) {
   try {
     Tape tape;
     const ComposedProgram program = compose(tape, program_of(seed));
     (void)gradient(program.loss, program.parameters);
-    return tape.node_count() > few;
+    return tape.node_count();
   } catch (const std::exception&) {
-    return false;  // not a program that can be run
+    return 0;  // not a program that can be run
   }
 }
 
 }  // namespace
 
 bool has_time_to_plan(std::uint64_t seed, std::uint32_t index) {
-  return seed < first_in_bulk || (seed + index) % 8 == 0 || !is_long(seed);
+  if (seed < first_in_bulk) return true;
+  constexpr std::uint64_t few_nodes = 50;
+  const std::uint64_t times_longer = size_of_gradients(seed) / few_nodes;
+  return times_longer == 0 || (seed + index) % (8 * times_longer) == 0;
 }
 
 bool is_executed(Cell::Mode mode) { return mode >= Mode::micro_batches; }
