@@ -8,8 +8,10 @@
 #include "tests/autodiff/operation_rows.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_passes.h"
+#include "tests/strategy/export/lacks_c_compiler.h"
 
 namespace composed_programs_test {
 
@@ -98,6 +100,16 @@ TEST_CASE("random programs have the same bits by schedules of their graphs, thro
     const double share = seed % 2 == 0 ? 1 : 0.7;
     const auto problem = problem_through_files(text, share, reference_of(text));
     INFO("program " << to_string(text) << " at " << share << "\n" << problem.value_or(""));
+    CHECK_FALSE(problem.has_value());
+  }
+}
+
+TEST_CASE("random programs have the engine's results in exported C") {
+  if (lacks_c_compiler()) return;
+  for (std::uint64_t seed = first_with_modules; seed < first_with_modules + 24; ++seed) {
+    const ProgramText text = program_of(seed);
+    const auto problem = problem_in_c(text, reference_of(text));
+    INFO("program " << to_string(text) << "\n" << problem.value_or(""));
     CHECK_FALSE(problem.has_value());
   }
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_passes.h"
 
@@ -46,7 +47,7 @@ class Check {
   explicit Check(ProgramText text) : text_(std::move(text)) {}
 
   /// The problem in a cell. The first cell also checks passes, where that does not take long. The
-  /// second one checks lifetimes.
+  /// second one checks lifetimes, and the third one of some programs checks exported C.
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
@@ -57,6 +58,10 @@ class Check {
     }
     if (cell == 1) {
       if (auto problem = problem_of_lifetimes(text_, expected_)) return problem;
+    }
+    constexpr std::uint64_t programs_per_exported_one = 16;  // the C compiler takes 0.3 s
+    if (cell == 2 && text_.seed % programs_per_exported_one == 0) {
+      if (auto problem = problem_in_c(text_, expected_)) return problem;
     }
     return problem_in(text_, cell_of(text_.seed, cell), expected_);
   }

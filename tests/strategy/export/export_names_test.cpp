@@ -9,6 +9,7 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/export/exported_runs.h"
+#include "tests/strategy/export/lacks_c_compiler.h"
 
 namespace palimpsest::export_names_test {
 namespace {

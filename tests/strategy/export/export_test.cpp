@@ -19,6 +19,7 @@
 #include "strategy/training/optimizer.h"
 #include "tests/catch.h"
 #include "tests/strategy/export/exported_runs.h"
+#include "tests/strategy/export/lacks_c_compiler.h"
 #include "tests/strategy/random_program.h"
 
 namespace palimpsest::export_test {

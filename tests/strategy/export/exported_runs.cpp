@@ -7,7 +7,6 @@
 
 #include "autodiff/files.h"
 #include "strategy/export/c_text.h"
-#include "tests/catch.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest {
@@ -116,12 +115,6 @@ std::string c_compiler() {
     return std::string();
   }();
   return found;
-}
-
-bool lacks_c_compiler() {
-  if (!c_compiler().empty()) return false;
-  WARN("skipped: there is no C compiler");
-  return true;
 }
 
 std::vector<CResult> run_in_c(const std::vector<CRun>& runs, const std::string& flags) {

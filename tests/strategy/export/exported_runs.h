@@ -10,9 +10,6 @@ namespace palimpsest {
 /// The command of a C compiler; empty if there is none.
 std::string c_compiler();
 
-/// Warns that a test does nothing, because there is no C compiler.
-bool lacks_c_compiler();
-
 /// An exported program, and what is passed to its function.
 struct CRun {
   ExportedC exported;

@@ -9,6 +9,7 @@
 #include "autodiff/operations/loss.h"
 #include "tests/catch.h"
 #include "tests/strategy/export/exported_runs.h"
+#include "tests/strategy/export/lacks_c_compiler.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest::export_positions_test {
