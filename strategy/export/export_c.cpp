@@ -67,57 +67,59 @@ class Exporter {
   const Instructions& instructions() const { return plan_->instructions(); }
   const Tape& tape() const { return plan_->tape(); }
 
-  /// Finds what each source of the instructions is called. Targets that lie elsewhere are written
-  /// to the result of their first name.
+  /// Finds what sources of the instructions are called: arguments, and results for targets that lie
+  /// elsewhere, under their first name. A constant becomes a table when it is first used.
   void name_sources() {
     const std::span<const ValueId> sources = instructions().sources();
     source_names_.resize(sources.size());
     for (std::size_t k = 0; k < sources.size(); ++k) {
-      const ValueId value = sources[k];
-      const NodeId node = tape().producer(value);
-      if (!tape().is_leaf(node)) continue;
-      if (const std::string* const name = names_.leaf(value)) {
-        source_names_[k] = *name;
-        continue;
-      }
-      const ValueType type = tape().type(value);
-      const std::string_view given = tape().name(node);
-      source_names_[k] =
-          file_.add_table(options_.name + "_" + (given.empty() ? "constant" : std::string(given)),
-                          type, program_.tape().buffer(value).get());
-      exported_.constant_bytes += type.bytes();
+      if (const std::string* const name = names_.leaf(sources[k])) source_names_[k] = *name;
     }
     if (optimizer_.exists()) return;
     for (std::size_t i = 0; i < parts_.outputs.size(); ++i) {
       const Instructions::Place place = plan_->place(i);
       if (!instructions().is_source(place)) continue;
-      std::string& name = source_names_[place - instructions().source_place(0)];
-      if (name.empty()) name = names_.result(i);
+      const std::size_t k = place - instructions().source_place(0);
+      if (tape().is_leaf(tape().producer(sources[k]))) continue;
+      if (source_names_[k].empty()) source_names_[k] = names_.result(i);
     }
   }
 
-  std::string place_text(Instructions::Place place, DType dtype) const {
+  std::string place_text(Instructions::Place place, DType dtype) {
     if (place == instructions().empty_place()) return "0";
     if (instructions().is_source(place)) {
-      return source_names_[place - instructions().source_place(0)];
+      const std::size_t k = place - instructions().source_place(0);
+      if (source_names_[k].empty()) source_names_[k] = add_table(instructions().sources()[k]);
+      return source_names_[k];
     }
     const Bytes offset = instructions().intervals()[place].offset;
     return with_prefix(filled("@@AT($T, $offset)", {{"T", c_type(dtype)}, {"offset", offset}}),
                        options_.name);
   }
 
+  /// Writes the table of a constant; returns its name.
+  std::string add_table(ValueId constant) {
+    const ValueType type = tape().type(constant);
+    const std::string_view given = tape().name(tape().producer(constant));
+    exported_.constant_bytes += type.bytes();
+    return file_.add_table(options_.name + "_" + (given.empty() ? "constant" : std::string(given)),
+                           type, program_.tape().buffer(constant).get());
+  }
+
   void add_call(const Instructions::Instruction& step) {
+    const std::size_t count = step.inputs + step.outputs;
+    const auto operands = instructions().operands().subspan(step.first_operand, count);
+    if (std::ranges::all_of(operands.subspan(step.inputs),
+                            [](const Operand& output) { return output.elements() == 0; })) {
+      return;
+    }
     std::vector<ValueType> types;
     std::vector<std::string> places;
-    bool is_empty = true;
-    for (std::uint32_t k = 0; k < step.inputs + step.outputs; ++k) {
-      const Operand& operand = instructions().operands()[step.first_operand + k];
-      const Instructions::Place place = instructions().places()[step.first_operand + k];
-      types.push_back(operand.type);
-      places.push_back(place_text(place, operand.dtype()));
-      if (k >= step.inputs && operand.elements() > 0) is_empty = false;
+    for (std::size_t k = 0; k < count; ++k) {
+      types.push_back(operands[k].type);
+      places.push_back(
+          place_text(instructions().places()[step.first_operand + k], operands[k].dtype()));
     }
-    if (is_empty) return;
     const bool is_copy = step.operation->name == "copy";
     if (is_copy && places[0] == places[1]) return;  // it takes over its input's memory
     const std::span<const ValueType> all(types);
@@ -154,8 +156,9 @@ class Exporter {
     for (std::size_t i = 0; i < names_.result_count(); ++i) {
       const std::string& name = names_.result(i);
       const ValueType type = parts_.outputs[i].type();
+      if (type.bytes() == 0) continue;
       const std::string from = place_text(plan_->place(i), type.dtype);
-      if (from == name || type.bytes() == 0) continue;
+      if (from == name) continue;
       statements_ += filled("  memcpy($to, $from, $n * sizeof(*$to));\n",
                             {{"to", name}, {"from", from}, {"n", type.shape.elements()}});
     }

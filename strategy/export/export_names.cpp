@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategy/export/c_library.h"
+#include "strategy/export/c_text.h"
 
 namespace palimpsest {
 namespace {
@@ -144,6 +145,19 @@ std::string ExportNames::choose(std::span<const CName> given, const Var& value,
   return name;
 }
 
+void ExportNames::add_leaf(const Var& leaf, const std::string& name, const std::string& role,
+                           bool is_written) {
+  const ValueType type = leaf.type();
+  if (!is_c_dtype(type.dtype)) {
+    throw DTypeError("export_c",
+                     "the " + role + " " + name + " is " + to_string(type) +
+                         "; exported are f32, f64, i32, i64 and bool, so record another dtype",
+                     leaf.tape().where(leaf.node()));
+  }
+  leaves_[leaf.id()] = name;
+  pointers_.push_back({name, type, is_written});
+}
+
 void ExportNames::add_parameters(const Program& program, bool updates) {
   const Tape& tape = program.tape();
   std::size_t number = 0;
@@ -156,8 +170,7 @@ void ExportNames::add_parameters(const Program& program, bool updates) {
     if (!scope.empty()) like = scope + "_" + like;
     ++number;
     const std::string name = choose(options_.arguments, parameter, like);
-    leaves_[parameter.id()] = name;
-    pointers_.push_back({name, parameter.type(), updates});
+    add_leaf(parameter, name, "parameter", updates);
     parameter_bytes_ += parameter.type().bytes();
   }
 }
@@ -165,8 +178,7 @@ void ExportNames::add_parameters(const Program& program, bool updates) {
 void ExportNames::add_arguments(const Program& program) {
   for (const CName& each : options_.arguments) {
     if (program.tape().is_parameter(each.value.node())) continue;
-    leaves_[each.value.id()] = each.name;
-    pointers_.push_back({each.name, each.value.type(), false});
+    add_leaf(each.value, each.name, "argument", false);
   }
 }
 

@@ -36,6 +36,8 @@ class ExportNames {
   void check_arguments(const Tape& tape) const;
   /// `count`: how many outputs are results.
   void check_results(std::size_t count) const;
+  /// Throws `DTypeError` if C has no such dtype.
+  void add_leaf(const Var& leaf, const std::string& name, const std::string& role, bool is_written);
   void add_parameters(const Program& program, bool updates);
   void add_arguments(const Program& program);
   void add_results(std::size_t count);

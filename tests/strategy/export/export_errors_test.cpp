@@ -102,6 +102,32 @@ TEST_CASE("an unsupported operation that no output needs is no obstacle", "[expo
   CHECK_NOTHROW(export_c(program));
 }
 
+TEST_CASE("a parameter of 16 bits is refused even where no output needs it", "[export]") {
+  const Program program = Program::values([](Tape& tape) {
+    tape.parameter(Tensor::ones({3}, DType::bf16), "narrow");
+    return std::vector<Var>{tape.parameter(Tensor::ones({2}, DType::f64), "wide") * 2.0};
+  });
+  const std::string error = error_of([&] { export_c(program); });
+  using Catch::Matchers::Contains;
+  CHECK_THAT(error, Contains("[export_c] the parameter narrow is bf16 (3)"));
+  CHECK_THAT(error, Contains("so record another dtype"));
+  CHECK_THAT(error, Contains("export_errors_test.cpp:"));
+}
+
+TEST_CASE("constants that no output needs are not exported", "[export]") {
+  const Program program = Program::values([](Tape& tape) {
+    const Var unused = tape.constant(Tensor::ones({4}, DType::f64), "unused");
+    tanh(unused);
+    tanh(tape.constant(Tensor::ones({3}, DType::f16)));
+    const Var used = tape.constant(Tensor::ones({2}, DType::f64), "used");
+    return std::vector<Var>{tape.parameter(Tensor::ones({2}, DType::f64)) * used};
+  });
+  const ExportedC exported = export_c(program);
+  CHECK(exported.constant_bytes == 16);
+  CHECK(exported.source.find("step_used") != std::string::npos);
+  CHECK(exported.source.find("unused") == std::string::npos);
+}
+
 TEST_CASE("optimizers are exported for gradients, and without groups", "[export]") {
   Small small;
   const Program values = Program::values(
