@@ -56,7 +56,7 @@ void compare(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, b
     for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(a[i], *b);
   } else if (b_step != 0) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = F::value(*a, b[i]);
-  } else {
+  } else if (n > 0) {
     std::fill_n(y, n, F::value(*a, *b));
   }
 }
