@@ -140,7 +140,7 @@ TEST_CASE("reverse: stored objects give back sizes and content") {
   const auto load = [&](auto& object, std::size_t size) {
     const std::byte* next = bytes.data();
     stored(object)->load(static_cast<Bytes>(size), [&](std::span<std::byte> piece) {
-      std::memcpy(piece.data(), next, piece.size());
+      std::copy_n(next, piece.size(), piece.begin());
       next += piece.size();
     });
   };
