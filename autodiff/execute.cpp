@@ -52,7 +52,7 @@ void compute_widened(void (*compute)(const KernelCall&), const KernelCall& call)
   const std::span<const Operand> all(wide);
   compute({call.attributes, all.first(inputs), all.subspan(inputs),
            call.workspace.first(static_cast<std::size_t>(free - call.workspace.data())),
-           call.threads, call.round});
+           call.threads, call.round, nullptr, call.scope});
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     if (is_narrow(call.outputs[i])) convert(wide[inputs + i], call.outputs[i]);
   }

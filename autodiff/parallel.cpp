@@ -25,12 +25,16 @@ void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) run(chunk);
     return;
   }
+  // A group of the caller's tasks may be cancelled, because another of them threw; oneTBB would
+  // skip these chunks then, and the results would be wrong.
+  tbb::task_group_context own(tbb::task_group_context::isolated);
   // Without isolation, a thread waiting here could steal another node of the tape. If it then waits
   // for that node, it delays this one.
   tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), [&](const auto& range) {
+    const auto run_range = [&](const auto& range) {
       for (std::int64_t chunk = range.begin(); chunk < range.end(); ++chunk) run(chunk);
-    });
+    };
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), run_range, own);
   });
 }
 

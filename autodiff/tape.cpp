@@ -70,20 +70,30 @@ Var Tape::find_own_leaf(const Tensor& tensor, bool parameter_only) {
     const ValueId value = first_output(indexed_);
     const std::byte* const address = buffers_[value].get();
     if (address == nullptr) continue;
-    const auto [entry, is_new] = leaves_.try_emplace(address, value);
-    const ValueId known = entry->second;
-    const bool is_stale = known >= value_count() || buffers_[known].get() != address;
-    if (is_new || is_stale || (is_parameter(indexed_) && !is_parameter(producer(known)))) {
-      entry->second = value;
+    // Leaves of several types may share an address. One of each type is known.
+    auto [known, end] = leaves_.equal_range(address);
+    const auto is_replaced = [&](const auto& entry) {
+      const ValueId other = entry.second;
+      const bool is_stale = other >= value_count() || buffers_[other].get() != address;
+      return is_stale || type(other) == type(value);
+    };
+    known = std::find_if(known, end, is_replaced);
+    if (known == end) {
+      leaves_.emplace(address, value);
+    } else if (const ValueId other = known->second;
+               other >= value_count() || buffers_[other].get() != address ||
+               (is_parameter(indexed_) && !is_parameter(producer(other)))) {
+      known->second = value;
     }
   }
-  const auto found = leaves_.find(tensor.raw());
-  if (found == leaves_.end()) return {};
-  const ValueId value = found->second;
-  const bool is_current = value < value_count() && buffers_[value] == tensor.buffer() &&
-                          is_leaf(producer(value)) && type(value) == tensor.type();
-  if (!is_current || (parameter_only && !is_parameter(producer(value)))) return {};
-  return var(value);
+  auto [known, end] = leaves_.equal_range(tensor.raw());
+  for (; known != end; ++known) {
+    const ValueId value = known->second;
+    const bool is_current = value < value_count() && buffers_[value] == tensor.buffer() &&
+                            is_leaf(producer(value)) && type(value) == tensor.type();
+    if (is_current && (!parameter_only || is_parameter(producer(value)))) return var(value);
+  }
+  return {};
 }
 
 Var Tape::find_leaf(const Tensor& tensor, bool parameter_only, std::string_view name,

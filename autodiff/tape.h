@@ -337,7 +337,7 @@ class Tape {
   /// Leaves by the address of their elements, among the first `indexed_` nodes; see `find_leaf`.
   /// Bodies of loops may look for leaves on several threads.
   std::mutex leaves_mutex_;
-  std::unordered_map<const std::byte*, ValueId> leaves_;
+  std::unordered_multimap<const std::byte*, ValueId> leaves_;  // one of each type
   NodeId indexed_ = 0;
   std::vector<Update> updates_;
   std::shared_ptr<Evaluator> evaluator_;

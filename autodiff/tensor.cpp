@@ -42,6 +42,7 @@ Tensor Tensor::full(Shape shape, double value, DType dtype) {
 }
 
 Tensor Tensor::arange(std::int64_t n, DType dtype) {
+  if (n < 0) throw ArgumentError("[arange] n is " + std::to_string(n) + "; give 0 or more");
   Tensor counts(Shape{n}, DType::i64);
   const auto data = counts.data<std::int64_t>();
   for (std::int64_t i = 0; i < n; ++i) data[static_cast<std::size_t>(i)] = i;
@@ -145,7 +146,10 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements) {
   int inferred = -1;
   std::int64_t known = 1;
   for (const std::int64_t size : sizes) {
-    if (size == -1 && inferred < 0) {
+    if (size == -1 && inferred >= 0) {
+      throw ShapeError("[reshape] two sizes are -1; only one can be inferred, so give the other");
+    }
+    if (size == -1) {
       inferred = shape.rank();
       shape.push_back(0);
     } else {

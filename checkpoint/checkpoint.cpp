@@ -180,12 +180,16 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
   std::vector<Tape::Update> updates;  // by the values that are the last outputs
+  // Updates by values from outside stay on the tape as they are.
+  const ValueId first_inside =
+      inputs.empty() ? 0 : common_tape(inputs, "checkpoint", where).value_count();
   const Composition with_updates = [&](std::span<const Var> xs) {
     Tape& tape = common_tape(xs, "checkpoint", where);
     const std::size_t before = tape.updates().size();
     std::vector<Var> results = f(xs);
     if (results.empty()) return results;
     for (const Tape::Update& update : tape.updates().subspan(before)) {
+      if (update.value < first_inside) continue;
       results.push_back(tape.var(update.value));
       updates.push_back(update);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -30,7 +32,18 @@ std::errc parse_field(std::string_view field, T& value) {
   const char* const begin = field.data();
   const char* const end = begin + field.size();
   const auto [parsed, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && parsed != end ? std::errc::invalid_argument : error;
+  if (parsed != end) return error == std::errc() ? std::errc::invalid_argument : error;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (error == std::errc::result_out_of_range) {
+      // Numbers too small for T become 0 or subnormal; only those too large are an error.
+      const double nearest = std::strtod(std::string(field).c_str(), nullptr);
+      if (std::abs(nearest) < 1) {
+        value = static_cast<T>(nearest);
+        return {};
+      }
+    }
+  }
+  return error;
 }
 
 /// Makes tensors of the lines of a file.

@@ -177,13 +177,17 @@ void Parameters::record(Tape& tape, Where where) const {
   for (const Parameter& each : all()) each.on(tape, where);
 }
 
-void Parameters::freeze() {
-  for (const Parameter& each : all()) each.entry_->is_frozen = true;
+void Parameters::set_frozen(bool frozen) const {
+  const auto own = all();
+  if (own.empty() && !prefix_.empty()) {
+    throw ArgumentError("[parameters] no parameter has a name that begins with '" + prefix_ +
+                        "'; summary() lists all names");
+  }
+  for (const Parameter& each : own) each.entry_->is_frozen = frozen;
 }
 
-void Parameters::unfreeze() {
-  for (const Parameter& each : all()) each.entry_->is_frozen = false;
-}
+void Parameters::freeze() { set_frozen(true); }
+void Parameters::unfreeze() { set_frozen(false); }
 
 bool Parameters::is_training() const { return contents_->is_training; }
 void Parameters::set_training(bool training) { contents_->is_training = training; }
@@ -208,6 +212,19 @@ NamedTensors Parameters::named() const {
   return tensors;
 }
 
+namespace {
+
+/// Clones sources that are parameters to be loaded themselves, such as those of `named()`.
+void keep_sources_apart(std::vector<std::pair<Parameter, Tensor>>& found) {
+  std::set<const std::byte*> targets;
+  for (const auto& [parameter, tensor] : found) targets.insert(parameter.tensor().raw());
+  for (auto& [parameter, tensor] : found) {
+    if (targets.contains(tensor.raw())) tensor = tensor.clone();
+  }
+}
+
+}  // namespace
+
 LoadResult Parameters::load(const NamedTensors& tensors, const LoadOptions& options) {
   LoadResult result;
   std::set<std::string> taken;
@@ -222,15 +239,16 @@ LoadResult Parameters::load(const NamedTensors& tensors, const LoadOptions& opti
       continue;
     }
     taken.insert(in_file);
-    const Tensor given = options.layout ? options.layout(own, tensor->second) : tensor->second;
+    Tensor given = options.layout ? options.layout(own, tensor->second) : tensor->second;
     if (given.shape() != each.tensor().shape()) {
       throw ShapeError("[parameters] '" + in_file + "' is " + to_string(given.type()) +
                        ", but parameter '" + each.name() + "' is " +
                        to_string(each.tensor().type()) +
                        "; load a file of the same model, or convert with LoadOptions::layout");
     }
-    found.emplace_back(each, given);
+    found.emplace_back(each, std::move(given));
   }
+  keep_sources_apart(found);
   for (const auto& [name, tensor] : tensors) {
     if (!taken.contains(name)) result.unexpected.push_back(name);
   }

@@ -110,7 +110,8 @@ class Parameters {
   /// what they need themselves, but inside `checkpoint` they cannot.
   void record(Tape& tape, Where where = Where::current()) const;
 
-  /// Frozen parameters are recorded as constants. States stay as they are.
+  /// Frozen parameters are recorded as constants. States stay as they are. Throws `ArgumentError`
+  /// for a scope without parameters, which may be a misspelt one.
   void freeze();
   void unfreeze();
 
@@ -143,6 +144,7 @@ class Parameters {
       : contents_(std::move(contents)), prefix_(std::move(prefix)) {}
   Parameter add_entry(std::string_view name, const Tensor& tensor, bool is_state);
   std::string full_name(std::string_view name) const;
+  void set_frozen(bool frozen) const;
 
   std::shared_ptr<Contents> contents_;
   std::string prefix_;  // empty, or ends with '/'

@@ -1,6 +1,7 @@
 #include "strategy/backward.h"
 
 #include <algorithm>
+#include <map>
 
 #include "autodiff/gradient.h"
 #include "autodiff/recording_guards.h"
@@ -37,6 +38,28 @@ Gradients::Gradients(Tensor loss, std::vector<Entry> entries, Report report,
       entries_(std::move(entries)),
       report_(std::move(report)),
       outputs_(std::move(outputs)) {}
+
+void Gradients::keep_apart() const {
+  std::vector<const std::byte*> others = leaves_;
+  others.push_back(loss_.raw());
+  for (const Tensor& output : outputs_) others.push_back(output.raw());
+  for (const Entry& entry : entries_) others.push_back(entry.value.raw());
+  if (!entries_.empty() && entries_.front().parameter.is_current()) {
+    const Tape& tape = entries_.front().parameter.tape();
+    for (ValueId value = 0; value < tape.value_count(); ++value) {
+      if (tape.has_value(value)) others.push_back(tape.buffer(value).get());
+    }
+  }
+  std::ranges::sort(others);
+  std::map<const std::byte*, Tensor> own;
+  for (Entry& entry : entries_) {
+    const std::byte* const shared = entry.gradient.raw();
+    if (entry.gradient.bytes() == 0 || !std::ranges::binary_search(others, shared)) continue;
+    Tensor& copy = own[shared];
+    if (!copy.defined()) copy = entry.gradient.clone();
+    entry.gradient = copy;
+  }
+}
 
 const Tensor& Gradients::operator[](const Var& parameter) const {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {

@@ -47,11 +47,21 @@ class Gradients {
   std::span<const Tensor> outputs() const { return outputs_; }
   const Report& report() const { return report_; }
 
+  /// Gives storage of its own to each gradient that shares the storage of something else: the loss,
+  /// an output, a leaf, or another value of the tape. A gradient of `sum(x * y)` is `y` itself, for
+  /// example. Call it before you change gradients in place, as `clip_by_norm` does. Gradients that
+  /// are equal may still share storage with each other.
+  void keep_apart() const;
+
  private:
+  friend class Runner;
+
   Tensor loss_;
-  std::vector<Entry> entries_;
+  // Only `keep_apart` changes them in a constant object.
+  mutable std::vector<Entry> entries_;
   Report report_;
   std::vector<Tensor> outputs_;
+  std::vector<const std::byte*> leaves_;  // of a Runner
 };
 
 /// The gradients of a scalar loss with respect to all parameters of its tape, exact and within the

@@ -335,8 +335,10 @@ Gradients Runner::gradients() const {
   for (std::size_t i = 1; i <= program.requested; ++i) {
     outputs.push_back(state_->value(program.outputs[i]));
   }
-  return Gradients(state_->value(program.outputs[0]), std::move(entries), report(),
-                   std::move(outputs));
+  Gradients gradients(state_->value(program.outputs[0]), std::move(entries), report(),
+                      std::move(outputs));
+  for (const Buffer& leaf : state_->leaves) gradients.leaves_.push_back(leaf.get());
+  return gradients;
 }
 
 Report Runner::report() const {

@@ -152,7 +152,11 @@ std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> k
   std::vector<Measured> measured = proposed_;
   if (measured.empty()) {
     std::vector<Proposal> proposals = planner_.propose(graph_, limit);
-    internal_check(!proposals.empty(), "a planner proposed nothing");
+    if (proposals.empty()) {
+      throw ArgumentError("[planner] the planner '" + planner_.name() +
+                          "' proposed no schedule; return at least one, also for a "
+                          "budget that is too small");
+    }
     measured = measure(graph_, std::move(proposals), planner_.name());
     if (engine_.ignores_budget()) proposed_ = measured;
   }

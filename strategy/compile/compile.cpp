@@ -46,11 +46,10 @@ class Passes {
   void fit_cache_budget() {
     planned_budget_ = options_.memory_budget;
     if (!context_.fit_caches || !has_caches(options_.machine)) return;
-    const std::pair asked(planner_of(options_)->key(), options_.memory_budget);
-    auto chosen = program_->cache_budgets.find(asked);
+    auto chosen = program_->cache_budgets.find(asked());
     if (chosen == program_->cache_budgets.end()) {
       const Bytes budget = cache_budget(tape_, spec_, program_->forms, options_);
-      chosen = program_->cache_budgets.emplace(asked, budget).first;
+      chosen = program_->cache_budgets.emplace(asked(), budget).first;
     }
     planned_budget_ = chosen->second;
     if (log_ != nullptr) log_->cache_budget(options_, planned_budget_);
@@ -61,6 +60,12 @@ class Passes {
     within.memory_budget = planned_budget_;
     OrRefusal<PlannedVersion> found =
         plan_program(*program_, tape_, spec_, within, context_.fast_first_plan);
+    if (!found && planned_budget_ != options_.memory_budget) {
+      // A budget that was chosen for caches is no reason to refuse a run.
+      within.memory_budget = planned_budget_ = options_.memory_budget;
+      program_->cache_budgets.at(asked()) = planned_budget_;
+      found = plan_program(*program_, tape_, spec_, within, context_.fast_first_plan);
+    }
     if (!found) return found.refusal();
     found_.emplace(std::move(*found));
     const Lowered& lowered = *found_->lowered;
@@ -134,6 +139,11 @@ class Passes {
   }
 
  private:
+  CachedProgram::Asked asked() const {
+    return {planner_of(options_)->key(), may_fuse(options_), may_simplify(options_),
+            options_.memory_budget};
+  }
+
   Tape& tape_;
   const ProgramSpec& spec_;
   const CompileContext& context_;

@@ -20,8 +20,17 @@ struct CachedProgram {
   std::vector<std::uint64_t> fingerprint;
   LoweredForms forms;
   PlanVersions versions;
-  /// Budgets that were chosen for the machine's caches, by planner and requested budget.
-  std::map<std::pair<std::string, Bytes>, Bytes> cache_budgets = {};
+  /// A planner, forms that may be planned, and a requested budget.
+  struct Asked {
+    std::string planner;
+    bool fuse;
+    bool simplify;
+    Bytes budget;
+
+    auto operator<=>(const Asked&) const = default;
+  };
+  /// Budgets that were chosen for the machine's caches.
+  std::map<Asked, Bytes> cache_budgets = {};
   /// The budget chosen for lack of free memory, for runs without a budget of their own.
   std::optional<Bytes> free_budget = {};
 

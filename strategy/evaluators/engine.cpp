@@ -1,6 +1,7 @@
 #include "strategy/evaluators/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "autodiff/execute.h"
@@ -27,9 +28,27 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   return are_among(others, values);
 }
 
+/// While it exists, the engine runs. Throws `TapeError` if it runs already.
+class Running {
+ public:
+  explicit Running(std::atomic<bool>& flag) : flag_(flag) {
+    if (!flag_.exchange(true)) return;
+    throw TapeError(
+        "[evaluate] a run of this tape's evaluator is in progress; ask for values before or after "
+        "it, not in its progress function, its operations or another thread");
+  }
+  ~Running() { flag_ = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
 struct Engine::State {
+  std::atomic<bool> is_running = false;
   TapeRunner runner;
   ProgramCache cache;
   LoopBudgets loops;
@@ -257,6 +276,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
+  const Running running(state_->is_running);
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
@@ -269,6 +289,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, std::span<const Value
   check(options);
   if (options.memory == AllocationPolicy::cached)
     return {};  // such runs differ from one to the next
+  const Running running(state_->is_running);
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, values);
   if (step == nullptr || !has_leaves_only(tape, values)) return {};

@@ -56,10 +56,12 @@ void run_both(F f, G g) {
       error = std::current_exception();
     }
   };
+  // Both run even if a group of the caller's tasks is cancelled.
+  tbb::task_group_context own(tbb::task_group_context::isolated);
   // While it waits here, a thread must not take other work, such as another loop.
   tbb::this_task_arena::isolate([&] {
     // The caller runs the last function; another thread may take the first.
-    tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); });
+    tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); }, own);
   });
   for (const std::exception_ptr& error : errors) {
     if (error != nullptr) std::rethrow_exception(error);

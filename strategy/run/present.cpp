@@ -1,6 +1,7 @@
 #include "strategy/run/present.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "strategy/run/tape_reading.h"
@@ -79,12 +80,18 @@ bool let_go_of_present(Tape& tape) {
 }
 
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {
-  for_each_storage(tape, [&](std::span<const ValueId> values) {
+  std::vector<ValueId> values;
+  for_each_storage(tape, [&](std::span<const ValueId> present) {
+    // Outputs of a node that is not held may share the storage of a held value, which stays.
+    values.clear();
+    std::ranges::copy_if(present, std::back_inserter(values), [&](ValueId value) {
+      return !std::binary_search(held.begin(), held.end(), tape.producer(value));
+    });
+    if (values.empty()) return;
     const ValueId first = values.front();
     const Bytes bytes = tape.type(first).bytes();
-    // Empty values may share an address and free nothing.
-    if (bytes == 0 || std::binary_search(held.begin(), held.end(), tape.producer(first))) return;
-    const bool elsewhere = held_elsewhere(tape, values);
+    if (bytes == 0) return;  // empty values may share an address and free nothing
+    const bool elsewhere = values.size() < present.size() || held_elsewhere(tape, present);
     const Buffer buffer = tape.buffer(first);
     const ValueId base = behind_views(tape, first);
     const bool one = std::all_of(values.begin(), values.end(),

@@ -325,16 +325,16 @@ Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
 }
 
 double GradientAccumulator::norm_midway() const {
-  double square = 0;
-  for (const Parameter& parameter : parameters_) {
-    square += sum_of_squares(normalised_copy(parameter));
-  }
-  return std::sqrt(square);
+  std::vector<Tensor> sums;
+  for (const Parameter& parameter : parameters_) sums.push_back(normalised_copy(parameter));
+  return joint_norm(sums);
 }
 
 void GradientAccumulator::finish() {
   if (taken_) return;
   require_accumulated();
+  std::vector<Tensor> sums;
+  for (const Parameter& parameter : parameters_) sums.push_back(parameter.sum);
   for (Parameter& parameter : parameters_) {
     if (parameter.rounded.buffer().use_count() > 1) {
       parameter.rounded = Tensor(parameter.type.shape, parameter.type.dtype);
@@ -345,9 +345,7 @@ void GradientAccumulator::finish() {
     divided_ = true;
   }
   // As `clip_by_norm`. Nothing after the norm allocates.
-  double square = 0;
-  for (const Parameter& parameter : parameters_) square += sum_of_squares(parameter.sum);
-  norm_ = std::sqrt(square);
+  norm_ = joint_norm(sums);
   if (norm_ > options_.clip_norm) {
     for (const Parameter& parameter : parameters_) {
       divide(parameter.sum, norm_ / options_.clip_norm);

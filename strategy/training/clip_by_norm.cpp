@@ -13,11 +13,11 @@ namespace palimpsest {
 
 double clip_by_norm(std::span<const Tensor> gradients, double most) {
   require_setting(most > 0, "clip_by_norm", "the largest norm", most, positive);
-  double square = 0;
+  std::vector<Tensor> wide_gradients;
   for (const Tensor& gradient : gradients) {
-    square += sum_of_squares(gradient.to(compute_dtype(gradient.dtype())));
+    wide_gradients.push_back(gradient.to(compute_dtype(gradient.dtype())));
   }
-  const double norm = std::sqrt(square);
+  const double norm = joint_norm(wide_gradients);
   if (!(norm > most)) return norm;
   std::set<const std::byte*> scaled;  // parameters with the same adjoint share its storage
   for (const Tensor& gradient : gradients) {
@@ -33,6 +33,7 @@ double clip_by_norm(std::span<const Tensor> gradients, double most) {
 }
 
 double clip_by_norm(const Gradients& gradients, double most) {
+  gradients.keep_apart();
   std::vector<Tensor> tensors;
   for (const auto& entry : gradients) tensors.push_back(entry.gradient);
   return clip_by_norm(tensors, most);

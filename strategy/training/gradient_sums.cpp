@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -88,30 +89,60 @@ namespace {
 
 /// Eight independent sums fill vector registers and avoid a dependency chain.
 template <class T>
-double sum_of_squares(const T* x, std::int64_t n) {
+double sum_of_squares(const T* x, std::int64_t n, double scale) {
   std::array<double, 8> lanes{};
   constexpr auto width = static_cast<std::int64_t>(lanes.size());
   for (std::int64_t i = 0; i < n; i += width) {
     const std::int64_t many = std::min(width, n - i);
     for (std::int64_t lane = 0; lane < many; ++lane) {
-      const auto value = static_cast<double>(x[i + lane]);
+      const double value = static_cast<double>(x[i + lane]) * scale;
       lanes[static_cast<std::size_t>(lane)] += value * value;
     }
   }
   return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
+/// The largest magnitude of any element; NaN elements do not count.
+double largest_of(std::span<const Tensor> tensors) {
+  double largest = 0;
+  for (const Tensor& x : tensors) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
+      for (const T each : x.data<T>()) {
+        largest = std::max(largest, std::abs(static_cast<double>(each)));
+      }
+    });
+  }
+  return largest;
+}
+
 }  // namespace
 
-double sum_of_squares(const Tensor& x) {
+double sum_of_squares(const Tensor& x, double scale) {
   std::vector<double> sums(static_cast<std::size_t>(divide_up(x.elements(), chunk)));
   visit_floating(x.dtype(), [&]<class T>(T) {
     const T* data = x.data<T>().data();
     parallel_chunks(x.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
-      sums[static_cast<std::size_t>(begin / chunk)] = sum_of_squares(data + begin, end - begin);
+      sums[static_cast<std::size_t>(begin / chunk)] =
+          sum_of_squares(data + begin, end - begin, scale);
     });
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+double joint_norm(std::span<const Tensor> tensors) {
+  const auto squares = [&](double scale) {
+    double sum = 0;
+    for (const Tensor& x : tensors) sum += sum_of_squares(x, scale);
+    return sum;
+  };
+  constexpr double smallest = 0x1p-900;  // squares below lose digits
+  const double sum = squares(1);
+  if (std::isnan(sum) || (sum >= smallest && std::isfinite(sum))) return std::sqrt(sum);
+  // Squares of f64 overflow or vanish: divides by a power of two, which is exact.
+  const double largest = largest_of(tensors);
+  if (largest == 0 || !std::isfinite(largest)) return largest;
+  const int exponent = std::max(std::ilogb(largest), -1000);
+  return std::ldexp(std::sqrt(squares(std::ldexp(1.0, -exponent))), exponent);
 }
 
 }  // namespace palimpsest

@@ -18,8 +18,10 @@ void begin_sum(const Tensor& sum, const Tensor& gradient);
 void add_to_sum(const Tensor& sum, const Tensor& gradient, double weight, double divisor = 1);
 /// x ← x / divisor, computed in f64 and rounded once; f64 or f32.
 void divide(const Tensor& x, double divisor);
-/// The sum of squares of all elements, in f64. The order depends only on their number. For f64 or
-/// f32.
-double sum_of_squares(const Tensor& x);
+/// The sum of squares of all elements times `scale`, in f64. The order depends only on their
+/// number. For f64 or f32.
+double sum_of_squares(const Tensor& x, double scale = 1);
+/// The 2-norm of all tensors together, also where squares overflow. For f64 or f32.
+double joint_norm(std::span<const Tensor> tensors);
 
 }  // namespace palimpsest

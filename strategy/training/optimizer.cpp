@@ -1,6 +1,7 @@
 #include "strategy/training/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "strategy/training/settings.h"
@@ -68,6 +69,10 @@ Optimizer::Optimizer(Common common) : common_(std::move(common)) {
 
 void Optimizer::set_learning_rate(double rate) {
   require_not_negative(common_.name, "the learning rate", rate);
+  if (!std::isfinite(rate)) {
+    throw ArgumentError("[" + common_.name +
+                        "] the learning rate is infinite; give a finite number");
+  }
   learning_rate_ = rate;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "strategy/training/settings.h"
@@ -26,6 +27,7 @@ PlateauSchedule::PlateauSchedule(const PlateauOptions& options)
 }
 
 bool PlateauSchedule::is_better(double metric) const {
+  if (!std::isfinite(best_)) return options_.maximize ? metric > best_ : metric < best_;
   const double by = options_.threshold;
   if (options_.maximize) {
     return metric > (options_.threshold_is_absolute ? best_ + by : best_ * (1 + by));

@@ -33,6 +33,14 @@ TEST_CASE("columns become tensors") {
   CHECK(same_bits(rows[2], Tensor::from<double>({5, 1.5}, {2, 1})));
 }
 
+TEST_CASE("numbers too small for a dtype are rounded, and those too large are errors") {
+  const Dataset data = read("a\n1e-400\n-1e-400\n1e-46\n", {{.name = "a"}});
+  CHECK(same_bits(data.rows({0, 1, 2})[0], Tensor::from<float>({0.0f, -0.0f, 0.0f}, {3})));
+  CHECK(read("a\n1e-400\n").rows({0})[0].at(0) == 0);
+  CHECK(read("a\n4e-320\n").rows({0})[0].at(0) == 4e-320);
+  CHECK_THROWS_WITH(read("a\n1e400\n"), Contains("does not fit f64"));
+}
+
 TEST_CASE("files of different styles are read") {
   const Tensor expected = Tensor::from<double>({1, 3}, {2});
   for (const char* text :

@@ -190,6 +190,24 @@ TEST_CASE("names and handles that cannot be are errors") {
   CHECK_THROWS_WITH(nn::Parameter().on(tape), Contains("empty"));
 }
 
+TEST_CASE("parameters are loaded from tensors of the same model") {
+  nn::Parameters parameters(3);
+  for (int k = 0; k < 3; ++k) parameters.add("l" + std::to_string(k), Tensor::full({1}, k));
+  parameters.load(parameters.named(), {.name_of = [](const std::string& name) -> std::string {
+                    return name == "l0" ? "l2" : name == "l1" ? "l0" : "l1";
+                  }});
+  CHECK(parameters["l0"].tensor().at(0) == 2);
+  CHECK(parameters["l1"].tensor().at(0) == 0);
+  CHECK(parameters["l2"].tensor().at(0) == 1);
+}
+
+TEST_CASE("a scope without parameters is not frozen silently") {
+  Model model;
+  CHECK_THROWS_WITH((model.parameters / "frist").freeze(),
+                    Contains("no parameter has a name that begins with 'frist/'"));
+  CHECK_NOTHROW(nn::Parameters(1).freeze());
+}
+
 TEST_CASE("a summary lists parameters with their types") {
   Model model;
   (model.parameters / "second").freeze();

@@ -437,5 +437,18 @@ TEST_CASE("accumulating takes the memory of a micro-batch and of the buffers") {
   CHECK(last.entries()[0].gradient.buffer().use_count() == holders);
 }
 
+TEST_CASE("norms hold where squares of f64 overflow or vanish") {
+  for (const double scale : {1e200, 1e-200, 1e-310}) {
+    const Tensor v = Tensor::from<double>({3 * scale, 4 * scale}, {2});
+    GradientAccumulator accumulator({.steps = 1, .clip_norm = scale});
+    accumulator.register_parameter("v", {{2}, DType::f64});
+    accumulator.step(NamedTensors{{"v", v}});
+    CHECK_THAT(accumulator.norm(), WithinRel(5 * scale, 1e-12));
+    CHECK_THAT(accumulator.gradient("v").at(0), WithinRel(0.6 * scale, 1e-12));
+    CHECK_THAT(clip_by_norm(std::vector<Tensor>{v}, scale), WithinRel(5 * scale, 1e-12));
+    CHECK_THAT(v.at(1), WithinRel(0.8 * scale, 1e-12));
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest::accumulator_test

@@ -143,6 +143,7 @@ TEST_CASE("the learning rate can change between steps") {
   CHECK(optimizer->learning_rate() == 0.5);
   CHECK(after_steps(*optimizer, 1) == 1);
   CHECK_THROWS_AS(optimizer->set_learning_rate(-1), ArgumentError);
+  CHECK_THROWS_AS(optimizer->set_learning_rate(INFINITY), ArgumentError);
 }
 
 TEST_CASE("an optimizer stays with one model") {

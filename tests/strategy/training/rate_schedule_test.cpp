@@ -141,5 +141,10 @@ TEST_CASE("a restored plateau continues as the saved one") {
   CHECK_THROWS_WITH(restored.load_state(state), Contains("'other' of the state is unknown"));
 }
 
+TEST_CASE("a plateau's first observation is the best, with any threshold") {
+  PlateauSchedule schedule({.rate = 1, .factor = 0.5, .patience = 0, .threshold = 1});
+  CHECK(schedule.observe(5) == 1);
+}
+
 }  // namespace
 }  // namespace palimpsest::rate_schedule_test
