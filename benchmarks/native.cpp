@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "benchmarks/claims.h"
 #include "benchmarks/loops/ring.h"
+#include "benchmarks/native/time_loops.h"
 #include "benchmarks/turns.h"
 #include "palimpsest.h"
 
@@ -51,7 +53,7 @@ void forward_step(State& state) {
 }
 
 /// A gradient within 1 MiB, against the adjoint by hand with the same number of states.
-void gradient(State& state) {
+void ring_gradient(State& state) {
   constexpr std::uint32_t steps = 20'000;
   std::uint32_t states = 0;
   double results[2] = {};
@@ -78,6 +80,83 @@ void gradient(State& state) {
   state.counters["same_bits"] = same_number(results[0], results[1]);
 }
 
+/// A time loop whose gradient is compared with an adjoint by hand.
+struct TimeLoop {
+  const char* name;
+  const char* subject;
+  RecordLoop record;
+  GradientByHand by_hand;
+  std::uint32_t steps;
+  Bytes budget;
+  double tolerance;  ///< of gradients, relative to the largest element of each
+};
+
+const TimeLoop time_loops[] = {
+    {"lorenz", "the gradient of 20,000 steps of Lorenz's equations within 1 MiB", lorenz::record,
+     lorenz::gradient_by_hand, 20'000, 1_MiB, 1e-9},
+    {"shallow_water", "the gradient of 20,000 steps of shallow water on 64 × 64 cells within 1 MiB",
+     shallow_water::record, shallow_water::gradient_by_hand, 20'000, 1_MiB, 1e-9},
+    {"gray_scott", "the gradient of 2,000 steps of Gray-Scott on 256 × 256 cells within 16 MiB",
+     gray_scott::record, gray_scott::gradient_by_hand, 2'000, 16_MiB, 1e-9},
+    {"lstm", "the gradient of 20,000 steps of an LSTM cell of width 32 within 1 MiB", lstm::record,
+     lstm::gradient_by_hand, 20'000, 1_MiB, 1e-4},
+};
+
+struct LoopGradients {
+  std::vector<Tensor> gradients;
+  std::uint32_t states = 0;  ///< held at a time
+};
+
+LoopGradients gradients_of(const TimeLoop& loop, NativeCode native) {
+  Tape tape;
+  std::vector<Var> parameters;
+  const Var loss = loop.record(tape, loop.steps, parameters);
+  const Gradients gradients = backward(loss, options_with(native, loop.budget));
+  LoopGradients made{{}, gradients.report().loops.at(0).states};
+  for (const Var& each : parameters) made.gradients.push_back(gradients[each]);
+  return made;
+}
+
+/// The largest difference, relative to the largest element.
+double difference(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DType::f64);
+  const Tensor y = b.to(DType::f64);
+  double largest = 0;
+  double most = 0;
+  for (std::size_t i = 0; i < x.data<double>().size(); ++i) {
+    largest = std::max(largest, std::abs(x.data<double>()[i]));
+    most = std::max(most, std::abs(x.data<double>()[i] - y.data<double>()[i]));
+  }
+  return most / largest;
+}
+
+/// A gradient within a budget, against the adjoint by hand with the same number of states and the
+/// same schedule.
+void time_loop(State& state, const TimeLoop& loop) {
+  const LoopGradients interpreted = gradients_of(loop, NativeCode::off);
+  LoopGradients native;
+  std::vector<Tensor> by_hand;
+  Turns turns;
+  turns.add_once("native", [&] { native = gradients_of(loop, NativeCode::at_once); });
+  turns.add_once("by_hand", [&] { by_hand = loop.by_hand(loop.steps, interpreted.states); });
+  for (auto _ : state) {
+    turns.take(6);
+    state.SetIterationTime(turns.seconds("native"));
+  }
+  double most = 0;
+  bool same = native.states == interpreted.states;
+  for (std::size_t i = 0; i < by_hand.size(); ++i) {
+    most = std::max(most, difference(by_hand[i], native.gradients[i]));
+    same = same && same_bits(native.gradients[i], interpreted.gradients[i]);
+  }
+  state.counters["by_hand"] = turns.seconds("by_hand");
+  state.counters["ratio"] = turns.ratio("native", "by_hand");
+  state.counters["states"] = native.states;
+  state.counters["difference"] = most;
+  state.counters["agree"] = most < loop.tolerance;
+  state.counters["same_bits"] = same;
+}
+
 /// Runs a program as native code and interpreted, `count` times each in turns. `make` compiles it.
 template <class Make>
 void compare(State& state, const Make& make, int count) {
@@ -94,7 +173,7 @@ void compare(State& state, const Make& make, int count) {
 }
 
 /// Six operations on 10⁷ numbers: values, and gradients.
-void chain(State& state) {
+void operation_chain(State& state) {
   constexpr std::int64_t n = 10'000'000;
   const bool differentiates = state.range(0) != 0;
   Tensor start = Tensor::zeros({n}, DType::f32);
@@ -177,10 +256,11 @@ void first_run(State& state) {
 }
 
 void claim(const Results& results, Claims& claims) {
-  for (const char* row : {"forward_step", "gradient"}) {
-    claims.at_least(std::string(row) + ": what both compute agrees", 1,
-                    results.counter(row, "agree"), "");
-    claims.at_least(std::string(row) + ": the interpreter has the same bits", 1,
+  std::vector<std::string> compared{"forward_step", "gradient"};
+  for (const TimeLoop& loop : time_loops) compared.emplace_back(loop.name);
+  for (const std::string& row : compared) {
+    claims.at_least(row + ": what both compute agrees", 1, results.counter(row, "agree"), "");
+    claims.at_least(row + ": the interpreter has the same bits", 1,
                     results.counter(row, "same_bits"), "");
   }
   claims.at_most("a step forward of 1,000 cells", 0.8, results.counter("forward_step", "ratio"),
@@ -188,6 +268,10 @@ void claim(const Results& results, Claims& claims) {
   claims.at_most("the gradient of 20,000 steps of 1,000 cells within 1 MiB", 1.2,
                  results.counter("gradient", "ratio"),
                  "of the time of an adjoint by hand with as many states");
+  for (const TimeLoop& loop : time_loops) {
+    claims.at_most(loop.subject, 1.3, results.counter(loop.name, "ratio"),
+                   "of the time of an adjoint by hand for this processor with as many states");
+  }
   claims.at_most("a chain of six operations", 1, results.counter("chain/0", "ratio"),
                  "of the interpreter's time");
   claims.at_most("a chain of six operations and its gradients", 1,
@@ -203,15 +287,18 @@ void claim(const Results& results, Claims& claims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto add = [](const char* name, void (*row)(State&)) {
+  const auto add = [](const char* name, auto row) {
     return benchmark::RegisterBenchmark(name, row)
         ->Unit(benchmark::kMillisecond)
         ->Iterations(1)
         ->UseManualTime();
   };
   add("forward_step", forward_step)->Unit(benchmark::kMicrosecond);
-  add("gradient", gradient);
-  add("chain", chain)->Arg(0)->Arg(1);
+  add("gradient", ring_gradient);
+  for (const TimeLoop& loop : time_loops) {
+    add(loop.name, [&loop](State& state) { time_loop(state, loop); });
+  }
+  add("chain", operation_chain)->Arg(0)->Arg(1);
   add("small_pde", small_pde);
   add("mixture", mixture)->Unit(benchmark::kMicrosecond);
   add("first_run", first_run);
