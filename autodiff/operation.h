@@ -282,8 +282,8 @@ struct Operation {
   FoldKernel (*fold)(const NodeView&) = nullptr;
   /// For operations of one input that read each output element from one position of it.
   Access (*access)(const NodeView&) = nullptr;
-  /// For operations that concatenate stretches of their inputs: the stretches of the output, in
-  /// order. Empty if they are not contiguous in memory.
+  /// For operations that concatenate stretches of their inputs: those of the output, in order, or
+  /// those of its first rows. Later rows repeat them, further on. Empty if there are none.
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
   /// True for a node whose attributes make its output equal its input, bit for bit. Null: never.

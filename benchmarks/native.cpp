@@ -102,20 +102,31 @@ const TimeLoop time_loops[] = {
      lstm::gradient_by_hand, 20'000, 1_MiB, 1e-4},
 };
 
-struct LoopGradients {
-  std::vector<Tensor> gradients;
-  std::uint32_t states = 0;  ///< held at a time
-};
+/// The recorded and planned gradient of a time loop.
+class RecordedLoop {
+ public:
+  RecordedLoop(const TimeLoop& loop, NativeCode native)
+      : runner_(Program::gradients(
+            [&](Tape& tape) {
+              parameters_.clear();
+              return loop.record(tape, loop.steps, parameters_);
+            },
+            options_with(native, loop.budget))) {}
 
-LoopGradients gradients_of(const TimeLoop& loop, NativeCode native) {
-  Tape tape;
-  std::vector<Var> parameters;
-  const Var loss = loop.record(tape, loop.steps, parameters);
-  const Gradients gradients = backward(loss, options_with(native, loop.budget));
-  LoopGradients made{{}, gradients.report().loops.at(0).states};
-  for (const Var& each : parameters) made.gradients.push_back(gradients[each]);
-  return made;
-}
+  void run() { runner_.run(); }
+  std::vector<Tensor> gradients() const {
+    const Gradients all = runner_.gradients();
+    std::vector<Tensor> found;
+    for (const Var& each : parameters_) found.push_back(all[each]);
+    return found;
+  }
+  /// Number of states held at a time.
+  std::uint32_t states() const { return runner_.report().loops.at(0).states; }
+
+ private:
+  std::vector<Var> parameters_;
+  Runner runner_;
+};
 
 /// The largest difference, relative to the largest element.
 double difference(const Tensor& a, const Tensor& b) {
@@ -133,25 +144,28 @@ double difference(const Tensor& a, const Tensor& b) {
 /// A gradient within a budget, against the adjoint by hand with the same number of states and the
 /// same schedule.
 void time_loop(State& state, const TimeLoop& loop) {
-  const LoopGradients interpreted = gradients_of(loop, NativeCode::off);
-  LoopGradients native;
+  RecordedLoop interpreted(loop, NativeCode::off);
+  interpreted.run();
+  RecordedLoop native(loop, NativeCode::at_once);
   std::vector<Tensor> by_hand;
   Turns turns;
-  turns.add_once("native", [&] { native = gradients_of(loop, NativeCode::at_once); });
-  turns.add_once("by_hand", [&] { by_hand = loop.by_hand(loop.steps, interpreted.states); });
+  turns.add_once("native", [&] { native.run(); });
+  turns.add_once("by_hand", [&] { by_hand = loop.by_hand(loop.steps, interpreted.states()); });
   for (auto _ : state) {
     turns.take(6);
     state.SetIterationTime(turns.seconds("native"));
   }
   double most = 0;
-  bool same = native.states == interpreted.states;
+  bool same = native.states() == interpreted.states();
+  const std::vector<Tensor> expected = interpreted.gradients();
+  const std::vector<Tensor> found = native.gradients();
   for (std::size_t i = 0; i < by_hand.size(); ++i) {
-    most = std::max(most, difference(by_hand[i], native.gradients[i]));
-    same = same && same_bits(native.gradients[i], interpreted.gradients[i]);
+    most = std::max(most, difference(by_hand[i], found[i]));
+    same = same && same_bits(found[i], expected[i]);
   }
   state.counters["by_hand"] = turns.seconds("by_hand");
   state.counters["ratio"] = turns.ratio("native", "by_hand");
-  state.counters["states"] = native.states;
+  state.counters["states"] = native.states();
   state.counters["difference"] = most;
   state.counters["agree"] = most < loop.tolerance;
   state.counters["same_bits"] = same;

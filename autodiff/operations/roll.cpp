@@ -7,16 +7,18 @@
 namespace palimpsest {
 namespace {
 
-/// The stretches if both parts are contiguous: all axes before `axis` have size 1.
+/// Shorter rows take longer to find than to copy.
+constexpr std::int64_t shortest_row = 32;
+
+/// Both parts of a row, which consists of all elements along `axis` and the axes after it.
 std::vector<Stretch> roll_stretches(const NodeView& node) {
   const auto [axis, cut] = node.attributes().as<RollAttributes>();
   const Shape shape = node.output().shape;
-  for (int before = 0; before < axis; ++before) {
-    if (shape[before] != 1) return {};
-  }
-  const std::int64_t elements = shape.elements();
-  const std::int64_t moved = cut * strides_of(shape)[static_cast<std::size_t>(axis)];
-  return {{0, moved, 0, 0, elements - moved}, {moved, elements, 0}};
+  const std::int64_t stride = strides_of(shape)[static_cast<std::size_t>(axis)];
+  const std::int64_t row = shape[axis] * stride;
+  if (row < shortest_row && row < shape.elements()) return {};
+  const std::int64_t moved = cut * stride;
+  return {{0, moved, 0, 0, row - moved}, {moved, row, 0}};
 }
 
 const Operation roll_operation{

@@ -51,8 +51,8 @@ void reverse(const State& state, const State& a, State& made, double& of_feed, d
     const double of_reaction = y * (a_v[c.here()] - a_u[c.here()]);
     made_u[c.here()] =
         (1 - feed) * a_u[c.here()] + diffusion_u * laplacian(a_u, c) + y * of_reaction;
-    made_v[c.here()] = (1 - feed - kill) * a_v[c.here()] + diffusion_v * laplacian(a_v, c) +
-                       2 * x * of_reaction;
+    made_v[c.here()] =
+        (1 - feed - kill) * a_v[c.here()] + diffusion_v * laplacian(a_v, c) + 2 * x * of_reaction;
   });
   // Independent sums, so that no addition waits for the one before it.
   constexpr std::size_t lanes = 32;

@@ -29,7 +29,8 @@ void advance(const Rates& rates, const Point& p, Point& next) {
   const Point k2 = slope(rates, moved(p, h / 2, k1));
   const Point k3 = slope(rates, moved(p, h / 2, k2));
   const Point k4 = slope(rates, moved(p, h, k3));
-  for (std::size_t i = 0; i < 3; ++i) next[i] = p[i] + h / 6 * (k1[i] + 2 * (k2[i] + k3[i]) + k4[i]);
+  for (std::size_t i = 0; i < 3; ++i)
+    next[i] = p[i] + h / 6 * (k1[i] + 2 * (k2[i] + k3[i]) + k4[i]);
 }
 
 /// The adjoint of p from the adjoint b of the slope there; adds to those of the rates.
@@ -66,7 +67,8 @@ std::vector<Tensor> gradient_by_hand(std::uint32_t steps, std::uint32_t states) 
   Point adjoint{};
   Rates made{};
   by_hand::reverse_steps<Point>(
-      steps, states, first, [&](std::uint32_t, const Point& p, Point& next) { advance(rates, p, next); },
+      steps, states, first,
+      [&](std::uint32_t, const Point& p, Point& next) { advance(rates, p, next); },
       [&](std::uint32_t step, const Point& p) {
         if (step + 1 == steps) {
           Point end;
@@ -76,8 +78,7 @@ std::vector<Tensor> gradient_by_hand(std::uint32_t steps, std::uint32_t states) 
         reverse(rates, p, adjoint, made);
       });
   std::vector<Tensor> gradients;
-  for (const double each :
-       {adjoint[0], adjoint[1], adjoint[2], made.sigma, made.rho, made.beta}) {
+  for (const double each : {adjoint[0], adjoint[1], adjoint[2], made.sigma, made.rho, made.beta}) {
     gradients.push_back(Tensor::scalar(each, DType::f64));
   }
   return gradients;

@@ -162,8 +162,8 @@ std::vector<Tensor> gradient_by_hand(std::uint32_t steps, std::uint32_t states) 
         advance(w, x + step * H, s, next, gates);
       },
       [&](std::uint32_t step, const State& s) { reverse(w, x + step * H, s, adjoint, made); });
-  return {tensor_of(made.input[0], {width, 4 * width}), tensor_of(made.hidden[0], {width, 4 * width}),
-          tensor_of(made.bias, {4 * width})};
+  return {tensor_of(made.input[0], {width, 4 * width}),
+          tensor_of(made.hidden[0], {width, 4 * width}), tensor_of(made.bias, {4 * width})};
 }
 
 }  // namespace palimpsest::benchmarks::lstm

@@ -8,8 +8,8 @@
 
 namespace palimpsest::benchmarks::by_hand {
 
-/// Reverses `steps` steps with the schedule of a `scan` that holds `states` states. `advance(step, u,
-/// next)` makes the state after `u`; `reverse(step, u)` runs a step back. States are made where
+/// Reverses `steps` steps with the schedule of a `scan` that holds `states` states. `advance(step,
+/// u, next)` makes the state after `u`; `reverse(step, u)` runs a step back. States are made where
 /// they are held, and the first one is not copied. Nothing is allocated once the steps begin.
 template <class State, class Advance, class Reverse>
 void reverse_steps(std::uint32_t steps, std::uint32_t states, const State& first, Advance advance,

@@ -67,8 +67,8 @@ void reverse(const Water& water, const Water& a, Water& made, Water& work) {
   double* __restrict__ const made_u = made.u.data();
   double* __restrict__ const made_v = made.v.data();
   for_cells<n>([=](const Cell& c) {
-    b_u[c.here()] = a_u[c.here()] - quarter_turn * (a_v[c.here()] + a_v[c.east()] +
-                                                    a_v[c.south()] + a_v[c.south_east()]);
+    b_u[c.here()] = a_u[c.here()] - quarter_turn * (a_v[c.here()] + a_v[c.east()] + a_v[c.south()] +
+                                                    a_v[c.south_east()]);
   });
   for_cells<n>([=](const Cell& c) {
     b_h[c.here()] =
@@ -78,16 +78,15 @@ void reverse(const Water& water, const Water& a, Water& made, Water& work) {
     const double of_east = dt * (b_h[c.east()] - b_h[c.here()]);
     const double of_north = dt * (b_h[c.north()] - b_h[c.here()]);
     const double there = b_u[c.here()] + b_u[c.west()] + b_u[c.north()] + b_u[c.north_west()];
-    made_u[c.here()] =
-        slowed * b_u[c.here()] + of_east * (1 + 0.5 * (h[c.here()] + h[c.east()]));
+    made_u[c.here()] = slowed * b_u[c.here()] + of_east * (1 + 0.5 * (h[c.here()] + h[c.east()]));
     made_v[c.here()] = slowed * a_v[c.here()] + quarter_turn * there +
                        of_north * (1 + 0.5 * (h[c.here()] + h[c.north()]));
     east[c.here()] = u[c.here()] * of_east;
     north[c.here()] = v[c.here()] * of_north;
   });
   for_cells<n>([=](const Cell& c) {
-    made_h[c.here()] = b_h[c.here()] + 0.5 * (east[c.here()] + east[c.west()] + north[c.here()] +
-                                              north[c.south()]);
+    made_h[c.here()] = b_h[c.here()] +
+                       0.5 * (east[c.here()] + east[c.west()] + north[c.here()] + north[c.south()]);
   });
 }
 

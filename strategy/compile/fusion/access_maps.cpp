@@ -193,7 +193,9 @@ AccessMap AccessMaps::of(NodeId node, std::size_t i) const {
   const Operation& operation = tape_.operation(mover);
   if (operation.access != nullptr) return {{part(0, elements, base)}, false};
   AccessMap reading{{}, false};
-  for (const Stretch& stretch : operation.stretches(NodeView(tape_, mover))) {
+  const std::vector<Stretch> stretches = operation.stretches(NodeView(tape_, mover));
+  if (stretches.back().end < elements) reading.period = stretches.back().end;
+  for (const Stretch& stretch : stretches) {
     if (stretch.begin == stretch.end) continue;
     if (stretch.input >= 0) {
       const ValueId input = tape_.inputs(mover)[static_cast<std::size_t>(stretch.input)];

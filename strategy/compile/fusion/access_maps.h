@@ -25,6 +25,9 @@ struct ReadPart {
 struct AccessMap {
   std::vector<ReadPart> parts;
   bool in_order;  ///< a single part, and element i of the node reads element i
+  /// The parts are those of the first so many elements. As many elements further on, the node reads
+  /// as many elements further on. 0: the parts are those of all elements.
+  std::int64_t period = 0;
 
   ValueId value() const { return parts.size() == 1 ? parts[0].value : none; }
 };

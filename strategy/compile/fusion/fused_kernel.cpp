@@ -23,13 +23,13 @@ FusedKernel::Slot FusedKernel::add(SlotInfo slot) {
   return static_cast<Slot>(slots_.size() - 1);
 }
 
-FusedKernel::Slot FusedKernel::load(std::vector<Part> parts, DType dtype) {
+FusedKernel::Slot FusedKernel::load(std::vector<Part> parts, std::int64_t period, DType dtype) {
   if (parts.size() == 1 && parts[0].input != none && parts[0].from.is_row()) {
     const Gather& row = parts[0].from;
     return add({Place::input, parts[0].input, dtype, dtype, row.step(), row.offset()});
   }
   const Slot slot = add({Place::tile, 0, dtype});
-  loads_.push_back({slot, dtype, std::move(parts)});
+  loads_.push_back({slot, dtype, std::move(parts), period > 0 ? period : elements_});
   return slot;
 }
 
@@ -197,6 +197,7 @@ void FusedKernel::find_seams() {
   if (!folds_.empty()) return;  // reductions need longer pieces
   std::vector<std::int64_t> meetings;
   for (const Load& load : loads_) {
+    if (load.period < elements_) continue;  // its rows are copied
     for (const Part& part : load.parts) meetings.push_back(part.begin);
   }
   std::ranges::sort(meetings);

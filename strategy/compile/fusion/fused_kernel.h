@@ -45,7 +45,8 @@ class FusedKernel {
     double number = 0;
     Slot made = none;  ///< a constant that a node computes without inputs
   };
-  Slot load(std::vector<Part> parts, DType dtype);
+  /// `period` as in `AccessMap`.
+  Slot load(std::vector<Part> parts, std::int64_t period, DType dtype);
   /// Appends `node`, applied to `inputs`; without inputs it makes one number for all elements.
   /// `half` says how the kernel handles 16-bit types. The result is written to output `output`.
   /// With `none` only later instructions read it.
@@ -156,6 +157,7 @@ class FusedKernel {
     Slot slot;
     DType dtype;
     std::vector<Part> parts;
+    std::int64_t period;  ///< the parts repeat after so many elements
     std::vector<Reader> readers = {};
     Address tile = {};
   };

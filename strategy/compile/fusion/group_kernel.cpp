@@ -113,7 +113,7 @@ class Builder {
     }
     std::vector<FusedKernel::Part> parts;
     for (const ReadPart& part : reading.parts) parts.push_back(part_of(part));
-    const FusedKernel::Slot slot = group_.program.load(std::move(parts), dtype);
+    const FusedKernel::Slot slot = group_.program.load(std::move(parts), reading.period, dtype);
     if (reading.in_order) slots_.emplace_back(value, slot);
     return slot;
   }

@@ -123,11 +123,20 @@ class FusedKernel::Run {
 
   [[gnu::always_inline]] const std::byte* row_or_tile(const Load& load, std::int64_t first,
                                                       std::int64_t n) const {
+    if (load.period == program_.elements_) return row_or_tile(load, first, n, 0);
+    std::int64_t row = first / load.period * load.period;
+    const std::byte* elements = row_or_tile(load, first, n, row);
+    while ((row += load.period) < first + n) elements = row_or_tile(load, first, n, row);
+    return elements;
+  }
+  /// Likewise, of the row that begins with element `row`. Another row's elements may be there.
+  [[gnu::always_inline]] const std::byte* row_or_tile(const Load& load, std::int64_t first,
+                                                      std::int64_t n, std::int64_t row) const {
     const std::int64_t element_bytes = size_of(load.dtype);
     std::byte* const tile = place(load.tile);
     for (const Part& part : load.parts) {
-      const std::int64_t begin = std::max(first, part.begin);
-      const std::int64_t end = std::min(first + n, part.end);
+      const std::int64_t begin = std::max(first, row + part.begin);
+      const std::int64_t end = std::min(first + n, row + part.end);
       if (begin >= end) continue;
       std::byte* const to = tile + (begin - first) * element_bytes;
       if (part.made != none) {
@@ -138,10 +147,11 @@ class FusedKernel::Run {
         fill_elements(load.dtype, to, end - begin, part.number);
         continue;
       }
-      const std::byte* const from = inputs_[part.input].data;
+      const std::byte* const from = inputs_[part.input].data + row * element_bytes;
+      const std::int64_t skipped = begin - row - part.begin;
       const bool lies_there = end - begin == n && part.from.is_row() && part.from.step() == 1;
-      if (lies_there) return from + (part.from.offset() + begin - part.begin) * element_bytes;
-      part.from.copy(from, to, begin - part.begin, end - begin, element_bytes);
+      if (lies_there) return from + (part.from.offset() + skipped) * element_bytes;
+      part.from.copy(from, to, skipped, end - begin, element_bytes);
     }
     return tile;
   }

@@ -19,10 +19,11 @@ struct Piece {
   Access access;
 };
 
-/// The pieces of a part: one for each row of its access map.
-void append_pieces(const LoadedPart& loaded, std::vector<Piece>& pieces) {
+/// The pieces of a part: one for each row of its access map. `shift` elements come before the
+/// current repetition.
+void append_pieces(const LoadedPart& loaded, std::int64_t shift, std::vector<Piece>& pieces) {
   if (loaded.from == nullptr) {
-    pieces.push_back({loaded.begin, {loaded.part, 0, 0}});
+    pieces.push_back({shift + loaded.begin, {loaded.part, 0, 0}});
     return;
   }
   const StridedBox& box = loaded.from->box();
@@ -30,13 +31,14 @@ void append_pieces(const LoadedPart& loaded, std::vector<Piece>& pieces) {
   const std::int64_t length = box.sizes[last];
   const std::int64_t rows = length == 0 ? 0 : (loaded.end - loaded.begin) / length;
   for (std::int64_t row = 0; row < rows && pieces.size() <= most_ranges; ++row) {
-    std::int64_t offset = loaded.from->offset();
+    std::int64_t offset = shift + loaded.from->offset();
     std::int64_t rest = row;
     for (int axis = last - 1; axis >= 0; --axis) {
       offset += rest % box.sizes[axis] * box.from[at(axis)];
       rest /= box.sizes[axis];
     }
-    pieces.push_back({loaded.begin + row * length, {loaded.part, offset, box.from[at(last)]}});
+    pieces.push_back(
+        {shift + loaded.begin + row * length, {loaded.part, offset, box.from[at(last)]}});
   }
 }
 
@@ -231,8 +233,12 @@ std::optional<std::vector<ElementRange>> element_walk(
   std::vector<std::vector<Piece>> pieces(loads.size());
   std::size_t count = 0;
   for (std::size_t load = 0; load < loads.size(); ++load) {
-    for (const LoadedPart& part : loads[load]) {
-      if (part.begin < part.end) append_pieces(part, pieces[load]);
+    const std::int64_t period = loads[load].empty() ? 0 : loads[load][0].period;
+    for (std::int64_t shift = 0; shift < n && pieces[load].size() <= most_ranges;
+         shift += period > 0 ? period : n) {
+      for (const LoadedPart& part : loads[load]) {
+        if (part.begin < part.end) append_pieces(part, shift, pieces[load]);
+      }
     }
     count += pieces[load].size();
   }

@@ -34,6 +34,9 @@ struct LoadedPart {
   std::int64_t end;
   std::uint32_t part;  ///< as in `Access`
   const Gather* from;  ///< null for a constant
+  /// The parts of a load repeat after so many elements, further on in what they read. 0: they do
+  /// not.
+  std::int64_t period = 0;
 };
 
 /// Nested ranges that together walk elements [0, n), in which each load reads with one step.

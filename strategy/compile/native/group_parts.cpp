@@ -58,7 +58,8 @@ void GroupParts::add_loads(const FusedKernel& kernel) {
       if (same == part_list.end()) {
         part_list.push_back({is_read ? part.input : none, part.made, part.number});
       }
-      made.parts.push_back({part.begin, part.end, index, is_read ? &part.from : nullptr});
+      made.parts.push_back({part.begin, part.end, index, is_read ? &part.from : nullptr,
+                            load.period < elements ? load.period : 0});
     }
   }
 }
