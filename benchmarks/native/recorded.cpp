@@ -66,15 +66,16 @@ Var record(Tape& tape, std::int64_t steps, std::vector<Var>& parameters) {
 namespace shallow_water {
 
 Tensor start_heights() {
-  return field(cells, [](std::int64_t i, std::int64_t j) {
+  const Tensor heights = field(cells, [](std::int64_t i, std::int64_t j) {
     const auto x = static_cast<double>(i - cells / 2);
     const auto y = static_cast<double>(j - cells / 3);
     return 0.1 * std::exp(-0.02 * (x * x + y * y));
   });
+  return heights.to(DType::f32);
 }
 
 Var record(Tape& tape, std::int64_t steps, std::vector<Var>& parameters) {
-  const Tensor still = Tensor::zeros({cells, cells}, DType::f64);
+  const Tensor still = Tensor::zeros({cells, cells}, DType::f32);
   for (const Tensor& each : {start_heights(), still, still}) {
     parameters.push_back(tape.parameter(each));
   }

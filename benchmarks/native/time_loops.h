@@ -29,15 +29,15 @@ std::vector<Tensor> gradient_by_hand(std::uint32_t steps, std::uint32_t states);
 
 }  // namespace lorenz
 
-/// Rotating shallow water with friction on a C-grid with periodic edges, f64. First the heights are
+/// Rotating shallow water with friction on a C-grid with periodic edges, f32. First the heights are
 /// advanced, then the speeds through the east sides, then those through the north sides. The loss
 /// is Σ h² at the end.
 namespace shallow_water {
 
 constexpr std::int64_t cells = 64;  ///< along each axis
-constexpr double step_length = 0.25;
-constexpr double rotation = 0.1;
-constexpr double friction = 1e-4;
+constexpr float step_length = 0.25F;
+constexpr float rotation = 0.1F;
+constexpr float friction = 1e-4F;
 
 Tensor start_heights();
 /// The parameters are the first heights and the first speeds.

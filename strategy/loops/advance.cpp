@@ -1,5 +1,6 @@
 #include "strategy/loops/advance.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace palimpsest {
@@ -20,10 +21,14 @@ void Advance::restore(const Addresses& state, std::uint32_t step) {
 void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outputs) {
   while (step_ < step) {
     const bool last = step_ + 1 == step && target != nullptr;
-    results_ = last ? *target : free_[state_ == free_[0] ? 1 : 0];
-    if (outputs != nullptr) outputs->append(step_, results_);
-    steps_.forward(step_, state_, results_, outputs != nullptr);
-    state_.assign(results_.begin(), results_.begin() + std::ssize(free_[0]));
+    const bool is_in_first = !state_.empty() && state_.front() == free_[0].front();
+    const Addresses& next = last ? *target : free_[is_in_first ? 1 : 0];
+    if (outputs != nullptr) {
+      results_ = next;
+      outputs->append(step_, results_);
+    }
+    steps_.forward(step_, state_, outputs != nullptr ? results_ : next, outputs != nullptr);
+    std::copy_n(next.begin(), state_.size(), state_.begin());
     ++step_;
     ++steps_run_;
     if (hashes_ != nullptr) hashes_->meet(step_, state_, loop_);

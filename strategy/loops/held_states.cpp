@@ -34,8 +34,16 @@ HeldStates::HeldStates(const Loop& loop, const Addresses& first, std::span<std::
 }
 
 Addresses HeldStates::slot(std::uint32_t number) const {
+  Addresses addresses;
+  slot(number, addresses);
+  return addresses;
+}
+
+/// Likewise, in `to`, which keeps its memory.
+const Addresses& HeldStates::slot(std::uint32_t number, Addresses& to) const {
   const StateBlock& block = loop_.codec().block();
-  return block.at(memory_ + layout_.slots + (number - 1) * block.bytes);
+  block.at(memory_ + layout_.slots + (number - 1) * block.bytes, to);
+  return to;
 }
 
 void HeldStates::settle(Block& block) {
@@ -67,7 +75,7 @@ const Addresses* HeldStates::place_for(const ChainAction& action) {
     target_ = free_block().where;
   } else {
     if (table_ != nullptr) table_->drop(table_->at(action.tier, action.slot));
-    target_ = slot(action.slot);
+    slot(action.slot, target_);
   }
   return &target_;
 }
@@ -76,7 +84,7 @@ void HeldStates::store(const ChainAction& action, const Addresses& state) {
   if (action.tier == ChainAction::Tier::disk) ++disk_writes_;
   if (action.step == 0) return;
   if (!is_in_block(action)) {
-    encode(action, state, slot(action.slot));
+    encode(action, state, slot(action.slot, stored_));
     return note(action);
   }
   if (blocks_[in_use_].step != action.step) {
@@ -122,7 +130,7 @@ const Addresses& HeldStates::restore(const ChainAction& action) {
   if (!is_in_block(action)) {
     internal_check(table_ == nullptr || table_->at(action.tier, action.slot).step == action.step,
                    "a journal lost a state");
-    return decoded(slot(action.slot));
+    return decoded(slot(action.slot, loop_.codec().is_exact() ? at_hand_ : stored_));
   }
   if (blocks_[in_use_].step != action.step) {
     internal_check(action.tier == ChainAction::Tier::disk, "a loop lost a state");
@@ -143,7 +151,7 @@ const Addresses& HeldStates::restore(const ChainAction& action) {
 
 const Addresses& HeldStates::decoded(const Addresses& held) {
   if (loop_.codec().is_exact()) {
-    at_hand_ = held;
+    if (&held != &at_hand_) at_hand_ = held;
     return at_hand_;
   }
   loop_.codec().decode(held, decoded_);

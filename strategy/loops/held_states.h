@@ -78,6 +78,7 @@ class HeldStates {
     return action.tier == ChainAction::Tier::disk || action.slot == 0;
   }
   Addresses slot(std::uint32_t number) const;
+  const Addresses& slot(std::uint32_t number, Addresses& to) const;
   Block& free_block();
   void settle(Block& block);
   void encode(const ChainAction& action, const Addresses& state, const Addresses& to) const;
@@ -95,6 +96,7 @@ class HeldStates {
   Addresses last_;
   Addresses decoded_;
   Addresses at_hand_;
+  Addresses stored_;
   Addresses target_;
   Block blocks_[2];
   HeldTable* table_ = nullptr;

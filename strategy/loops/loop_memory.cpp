@@ -26,8 +26,13 @@ StateBlock::StateBlock(std::span<const ValueType> types) {
 
 Addresses StateBlock::at(std::byte* begin) const {
   Addresses addresses;
-  for (const Bytes offset : offsets) addresses.push_back(begin + offset);
+  at(begin, addresses);
   return addresses;
+}
+
+void StateBlock::at(std::byte* begin, Addresses& to) const {
+  to.resize(offsets.size());
+  for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = begin + offsets[i];
 }
 
 void StateBlock::copy(const Addresses& from, const Addresses& to) const {

@@ -20,6 +20,8 @@ struct StateBlock {
 
   /// Their addresses in a block at `begin`.
   Addresses at(std::byte* begin) const;
+  /// Likewise, in `to`, which keeps its memory.
+  void at(std::byte* begin, Addresses& to) const;
   void copy(const Addresses& from, const Addresses& to) const;
 
   std::vector<Bytes> offsets;  // multiples of 64
@@ -46,7 +48,13 @@ class Parts {
   Parts(std::span<const Operand> whole, std::uint32_t steps);
 
   void append(std::uint32_t step, Addresses& to) const {
-    for (std::size_t i = 0; i < bases_.size(); ++i) to.push_back(bases_[i] + sizes_[i] * step);
+    for_each(step, [&](std::byte* each) { to.push_back(each); });
+  }
+  std::size_t size() const { return bases_.size(); }
+  /// Calls f(address) for each of a step.
+  template <class F>
+  void for_each(std::uint32_t step, F f) const {
+    for (std::size_t i = 0; i < bases_.size(); ++i) f(bases_[i] + sizes_[i] * step);
   }
   /// The bytes of the steps from `first` to before `last`.
   std::vector<std::span<std::byte>> range(std::uint64_t first, std::uint64_t last) const;

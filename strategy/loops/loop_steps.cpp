@@ -9,7 +9,6 @@
 #include "autodiff/run_control.h"
 #include "strategy/base/cache_limit.h"
 #include "strategy/loops/loop_budgets.h"
-#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 
@@ -26,13 +25,24 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
       captured_(addresses_of(
           call.inputs.subspan(loop.state_count() + loop.input_count(), loop.captured_count()))) {}
 
-Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
+void LoopArguments::begin(std::uint32_t step) {
   if (control_ != nullptr) {
     control_->check();
     if (is_reported_ && step != reported_) control_->loop_step(step, steps_);
     reported_ = step;
   }
   number_ = step;
+}
+
+void LoopArguments::set(std::uint32_t step, const Addresses& state, BufferRunner& runner) {
+  begin(step);
+  std::size_t position = 0;
+  for (std::byte* const each : state) runner.set_argument(position++, each);
+  inputs_.for_each(step, [&](std::byte* each) { runner.set_argument(position++, each); });
+}
+
+Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
+  begin(step);
   list_.assign(state.begin(), state.end());
   inputs_.append(step, list_);
   list_.insert(list_.end(), captured_.begin(), captured_.end());
@@ -82,10 +92,22 @@ class PlannedSteps final : public LoopSteps {
   }
   void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
                bool) override {
+    if (whole_.may_repeat()) {
+      arguments_.set(step, state, whole_);
+      for (std::size_t i = 0; i < results.size(); ++i) whole_.set_result(i, results[i]);
+      if (whole_.repeat()) return;
+    }
     whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
   }
   void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                 const Addresses& results) override {
+    if (reversing_->may_repeat()) {
+      reversed_.set(step, state, *reversing_);
+      std::size_t position = reversed_.count();
+      for (std::byte* const each : adjoints) reversing_->set_argument(position++, each);
+      for (std::size_t i = 0; i < results.size(); ++i) reversing_->set_result(i, results[i]);
+      if (reversing_->repeat()) return;
+    }
     Addresses& all = reversed_.of(step, state);
     all.insert(all.end(), adjoints.begin(), adjoints.end());
     reversing_->run(all, results, reversed_.round_of(step));

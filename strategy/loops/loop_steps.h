@@ -4,6 +4,7 @@
 
 #include "strategy/base/options.h"
 #include "strategy/loops/loop.h"
+#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 
@@ -15,6 +16,10 @@ class LoopArguments {
   /// All arguments of step `step` with state `state`; valid until the next call. Throws
   /// `StoppedError` if the run is to stop.
   Addresses& of(std::uint32_t step, const Addresses& state);
+  /// Sets those arguments in `runner` that are not the same in every step. May throw likewise.
+  void set(std::uint32_t step, const Addresses& state, BufferRunner& runner);
+  /// Number of arguments.
+  std::size_t count() const { return first_.size() + inputs_.size() + captured_.size() + 1; }
   /// The loop's first state.
   const Addresses& first() const { return first_; }
   /// Stops the run; null if it cannot be stopped.
@@ -25,6 +30,8 @@ class LoopArguments {
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
+  void begin(std::uint32_t step);
+
   RunControl* control_;
   NativeCode native_;
   bool is_reported_;                              // a loop within a step of another one is not

@@ -2,6 +2,7 @@
 
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,9 @@ BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory
       arena_(memory.first(static_cast<std::size_t>(program_->workspace()))),
       executor_(program_->instructions()) {
   bind_constants(program_->tape());
+  only_makes_ = std::ranges::all_of(program_->results(), [](const BufferProgram::Result& result) {
+    return result.from == BufferProgram::Result::From::made;
+  });
 }
 
 void BufferRunner::bind_constants(const Tape& tape) {

@@ -24,6 +24,19 @@ class BufferRunner {
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
 
+  /// After a run: true if `repeat` may be called.
+  bool may_repeat() const { return has_run_ && only_makes_; }
+  /// Before `repeat`: sets the address of an argument or of a result.
+  void set_argument(std::size_t position, std::byte* data) {
+    if (program_->reads(position)) executor_.set_source(program_->arguments()[position], data);
+  }
+  void set_result(std::size_t position, std::byte* data) {
+    executor_.set_source(program_->results()[position].place, data);
+  }
+  /// Runs again with the same attributes, and with the same arguments and results except for those
+  /// that were set. Returns false without doing anything if `run` has to be called.
+  bool repeat() { return executor_.run_again(); }
+
   /// Sets `Executor::Settings::after_step` for later runs.
   void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
     after_step_ = after_step;
@@ -50,7 +63,8 @@ class BufferRunner {
   Arena arena_;
   Meter meter_;  // counts nothing: everything lies in the arena
   Executor executor_;
-  bool has_run_ = false;  // with the program's own tape
+  bool has_run_ = false;     // with the program's own tape
+  bool only_makes_ = false;  // no result is copied from elsewhere
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;

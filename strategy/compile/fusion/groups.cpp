@@ -8,6 +8,9 @@ namespace {
 
 /// More nodes would not fit the cache tile by tile.
 constexpr std::size_t most_members = 24;
+/// Those over so few elements do fit.
+constexpr std::int64_t few_elements = 64;
+constexpr std::size_t most_members_of_few = 96;
 
 }  // namespace
 
@@ -103,7 +106,8 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
     members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
     before = std::min(before, units_[unit].first_reader);
   }
-  if (members.size() > most_members) return false;
+  const std::size_t most = elements(node) <= few_elements ? most_members_of_few : most_members;
+  if (members.size() > most) return false;
   std::int64_t behind = -1;  // largest place of an input
   const auto inside = [&](UnitId unit) {
     return std::find(units.begin(), units.end(), unit) != units.end();
