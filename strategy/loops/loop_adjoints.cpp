@@ -44,26 +44,28 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
 }
 
 const Addresses& LoopAdjoints::given(std::uint32_t step) {
-  given_ = carried_;
-  outputs_.append(step, given_);
-  given_.insert(given_.end(), sums_[0].begin(), sums_[0].end());
+  given_.resize(carried_.size() + outputs_.size() + sums_[0].size());
+  auto next = std::ranges::copy(carried_, given_.begin()).out;
+  outputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
+  std::ranges::copy(sums_[0], next);
   return given_;
 }
 
 const Addresses& LoopAdjoints::results(std::uint32_t step) {
   const std::size_t block = (steps_ - step) % 2;
-  results_.clear();
+  results_.resize(carried_.size() + inputs_.size() + sums_[1].size());
+  auto next = results_.begin();
   for (std::size_t i = 0; i < carried_.size(); ++i) {
     const bool is_returned = step == 0 && first_[i] != nullptr;
-    results_.push_back(is_returned ? first_[i] : blocks_[block][i]);
+    *next++ = is_returned ? first_[i] : blocks_[block][i];
   }
-  inputs_.append(step, results_);
-  results_.insert(results_.end(), sums_[1].begin(), sums_[1].end());
+  inputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
+  std::ranges::copy(sums_[1], next);
   return results_;
 }
 
 void LoopAdjoints::reversed() {
-  carried_.assign(results_.begin(), results_.begin() + std::ssize(carried_));
+  std::copy_n(results_.begin(), carried_.size(), carried_.begin());
   std::swap(sums_[0], sums_[1]);
 }
 

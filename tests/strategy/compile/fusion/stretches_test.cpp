@@ -141,6 +141,34 @@ TEST_CASE("what a roll alone reads is made where the roll is read") {
         }) == 2);
 }
 
+TEST_CASE("shifts along any axis are read in place") {
+  for (const Shape& shape : {Shape{3, 40}, Shape{5, 700}, Shape{4, 6, 8}, Shape{300, 33}}) {
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      for (const std::int64_t shift : {-1, 1, 2}) {
+        INFO(to_string(shape) << ", axis " << axis << ", shift " << shift);
+        const auto run = [&](bool fuse, int threads) {
+          Tape tape;
+          const Var x = tape.parameter(Tensor::uniform(shape, 1, -1, 1));
+          const Var y = tape.parameter(Tensor::uniform(shape, 2, -1, 1));
+          const Var value = roll(x * y, shift, axis) + roll(x, -shift, axis) * 0.5 - y;
+          const RunOptions options{.threads = threads, .fuse = fuse};
+          const auto computed = evaluate({&value, 1}, options).computed;
+          const Gradients gradients = backward(sum(value * value), options);
+          return std::pair(computed,
+                           std::vector<Tensor>{value.value(), gradients[x], gradients[y]});
+        };
+        const auto alone = run(false, 1).second;
+        const auto [computed, together] = run(true, 1);
+        CHECK(equal(together, alone));
+        CHECK(equal(run(true, 3).second, alone));
+        // Rows of fewer than 32 elements are copied.
+        const bool is_short = shape.rank() == 3 && axis == 2;
+        CHECK((computed == 1) == !is_short);
+      }
+    }
+  }
+}
+
 TEST_CASE("the adjoint of a step that reads its neighbours is one pass") {
   Tape tape;
   const Var u = tape.parameter(Tensor::uniform({1000}, 1, -1, 1));

@@ -76,6 +76,46 @@ TEST_CASE("a scan of a stencil", "[native]") {
       2);
 }
 
+TEST_CASE("a scan of a stencil on a grid", "[native]") {
+  for (const std::int64_t columns : {20, 40, 100}) {
+    CAPTURE(columns);
+    check_gradients(
+        [&](Tape& tape, std::vector<Var>& parameters) {
+          const Var u = tape.parameter(numbers({12, columns}, DType::f64, 1));
+          const Var v = tape.parameter(numbers({12, columns}, DType::f64, 2));
+          const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+          parameters = {u, v, c};
+          const std::vector<Var> end =
+              scan({u, v}, 20, [&](std::span<const Var> s, const StepNumber&) {
+                const Var flow = s[0] * (1.0 + 0.01 * (s[1] + roll(s[1], -1, 1)));
+                const Var next = 0.1 * (s[1] - c * (flow - roll(flow, 1, 1) + roll(flow, 3, 0)));
+                return std::vector<Var>{0.1 * s[0] + next - roll(next, -1, 1), next};
+              });
+          return sum(end[0] * end[1]);
+        },
+        2);
+  }
+}
+
+TEST_CASE("a scan of a few numbers, with inputs and outputs", "[native]") {
+  check_gradients(
+      [](Tape& tape, std::vector<Var>& parameters) {
+        const Var x = tape.parameter(Tensor::scalar(1.5, DType::f64));
+        const Var y = tape.parameter(Tensor::scalar(-0.5, DType::f64));
+        const Var rate = tape.parameter(Tensor::scalar(0.3, DType::f64));
+        const Var forces = tape.parameter(numbers({50}, DType::f64, 1));
+        parameters = {x, y, rate, forces};
+        const LoopResult made = scan(
+            {x, y}, 50, {forces},
+            [&](std::span<const Var> s, std::span<const Var> inputs, const StepNumber&) {
+              const Var product = s[0] * s[1];
+              return LoopStep{{s[1] - 0.1 * product, rate * s[0] + 0.01 * inputs[0]}, {product}};
+            });
+        return made.state[0] * made.state[1] + sum(made.outputs[0]);
+      },
+      2);
+}
+
 TEST_CASE("a scan with functions, products and step numbers", "[native]") {
   check_gradients(
       [](Tape& tape, std::vector<Var>& parameters) {
