@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autodiff/arithmetic.h"
+#include "autodiff/attribute_words.h"
 #include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
@@ -65,12 +66,19 @@ class Attributes {
   }
   /// False for types with a member `IsOfOneTape`, which do not determine what a node computes.
   bool may_come_again() const { return empty() || kind_->may_come_again; }
+  /// Appends numbers that are equal in all processes for equal attributes. Source lines and random
+  /// streams are left out. Returns false if the type cannot be described by numbers, for example
+  /// because it holds a function; a member function `described()` may return what stands for it.
+  bool describe(std::vector<std::uint64_t>& words) const {
+    return empty() || kind_->describe(value_.get(), words);
+  }
 
  private:
   struct Kind {
     const std::type_info& type;
     bool (*equal)(const void* a, const void* b);
     bool (*are_in_round)(const void* a, std::uint32_t round, const void* b);
+    bool (*describe)(const void* value, std::vector<std::uint64_t>& words);
     bool may_come_again;
   };
   template <class T>
@@ -93,7 +101,11 @@ class Attributes {
     }
   }
   template <class T>
-  static constexpr Kind kind{typeid(T), equal<T>, are_in_round<T>, !OfOneTape<T>};
+  static bool describe(const void* value, std::vector<std::uint64_t>& words) {
+    return detail::describe(*static_cast<const T*>(value), words);
+  }
+  template <class T>
+  static constexpr Kind kind{typeid(T), equal<T>, are_in_round<T>, describe<T>, !OfOneTape<T>};
 
   std::shared_ptr<const void> value_;
   const Kind* kind_ = nullptr;

@@ -37,6 +37,8 @@ class SparsePattern {
 
   /// True for copies of the same pattern. Patterns constructed separately are never equal.
   bool operator==(const SparsePattern&) const = default;
+  /// Identifies the pattern in all processes.
+  const Lines& described() const { return by_row(); }
 
  private:
   struct Lists {

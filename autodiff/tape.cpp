@@ -345,6 +345,7 @@ void Tape::copy_nodes(const Tape& other) {
   names_ = other.names_;
   name_ids_ = other.name_ids_;
   generation_ = other.generation_;
+  part_ = other.part_;
 }
 
 void Tape::accompany(const Tape& other) {

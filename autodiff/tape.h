@@ -98,8 +98,8 @@ class Tape {
   /// Replaces the content by a copy of the nodes of `other`, without values. `Var`s still refer to
   /// `other`.
   void copy_nodes(const Tape& other);
-  /// Copies the seed and generation of a tape whose nodes will be recorded here too. This tape must
-  /// be empty.
+  /// Copies the seed, generation and part of a tape whose nodes will be recorded here too. This
+  /// tape must be empty.
   void accompany(const Tape& other);
   /// True only if the nodes of this tape are a prefix of those of `other`. Names and source lines
   /// must match. Attributes must match as if both tapes had been cleared equally often.
@@ -108,6 +108,11 @@ class Tape {
   /// Sets the seed of the random operations recorded from now on. It is 0 at first.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   std::uint64_t seed() const { return seed_; }
+  /// Tells tapes apart that record the same program for parts of a computation, such as the
+  /// micro-batches of a step. It is 0 at first, and `clear` keeps it. Loops on tapes with other
+  /// numbers have their journals in other directories.
+  void set_part(std::uint32_t part) { part_ = part; }
+  std::uint32_t part() const { return part_; }
   /// Handles use this to check whether they are still valid.
   const TapeIdentity& identity() const { return *identity_; }
   /// True when the value existed in `epoch` of the tape's identity and was not removed since.
@@ -344,6 +349,7 @@ class Tape {
   std::uint64_t seed_ = 0;
   std::uint32_t generation_ = 0;
   std::uint32_t streams_ = 0;
+  std::uint32_t part_ = 0;
   std::uint64_t changes_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;

@@ -179,8 +179,8 @@ std::optional<JournalRecord> Journal::read_record(const std::string& path, bool&
     if (there == here) continue;
     throw ArgumentError(kind_.operation,
                         "the journal in '" + directory_ + "' is of another run: it has " + there +
-                            ", and this run has " + here +
-                            "; finish that run, or name another directory",
+                            ", and this run has " + here + "; finish that run, or " +
+                            std::string(kind_.remedy),
                         where_);
   }
   return std::move(read->record);

@@ -18,10 +18,12 @@
 
 namespace palimpsest {
 
-/// The operation that a journal belongs to. `mark` begins its records.
+/// The operation that a journal belongs to. `mark` begins its records. `remedy` is what to do where
+/// an unfinished run needs the directory.
 struct JournalKind {
   std::string_view operation;
   std::string_view mark;
+  std::string_view remedy = "name another directory";
 };
 inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 2\n"};
 

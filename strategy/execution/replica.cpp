@@ -78,6 +78,7 @@ Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count)
   tape->clear();
   tape->accompany(count);
   tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
+  tape->set_part(static_cast<std::uint32_t>(part));
   if (computes_while_recording_) {
     const Meter& meter = evaluator_->engine().meter();
     meter.reset_peaks();

@@ -74,7 +74,8 @@ bool BackwardRecords::begin(bool are_given) {
                           "the journal in '" + journal_->directory() +
                               "' is of another run: it has given adjoints with the hash " +
                               hash_text(at().adjoints) + ", and this run has " +
-                              hash_text(adjoints) + "; finish that run, or name another directory",
+                              hash_text(adjoints) + "; finish that run, or " +
+                              std::string(loop_journal_remedy),
                           loop_.body().where);
     }
     journal_->forget_backward();

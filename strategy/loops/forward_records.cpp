@@ -73,9 +73,14 @@ bool ForwardRecords::begin() {
   }
   journal_->load_ranges(Kind::outputs, part_.outputs);
   const bool has_ended = at().phase != Phase::forward;
+  const bool has_results = has_ended && journal_->has_forward_results();
   const bool is_in_backward = at().phase > Phase::ready || journal_->is_finished();
   has_states_ = held != nullptr && !is_in_backward;
   if (has_states_ && !held->load(entries)) journal_->fail_with_change();
+  if (has_ended && !has_results) {
+    repeats_ = true;
+    return false;
+  }
   if (!has_ended) {
     const auto current = static_cast<std::uint32_t>(at().current);
     part_.advance.continue_with(current, [&](const Addresses& to) {
@@ -95,12 +100,15 @@ bool ForwardRecords::begin() {
 }
 
 void ForwardRecords::pause(std::uint32_t step) {
+  if (repeats_) return;
   const Loop& loop = part_.loop;
   const bool is_last = !loop.has_condition() && step == loop.steps();
   if (!is_last && journal_->is_due(loop)) record();
 }
 
-void ForwardRecords::stop() { record(); }
+void ForwardRecords::stop() {
+  if (!repeats_) record();
+}
 
 void ForwardRecords::put_hashes() {
   if (part_.hashes != nullptr) journal_->put_hashes(*part_.hashes);
@@ -123,25 +131,33 @@ void ForwardRecords::record() {
   });
 }
 
+void ForwardRecords::put_results() {
+  journal_->put_for_good(Kind::result, 0, spans_of(part_.result, part_.loop.state().sizes));
+  journal_->put_range(Kind::outputs, 0, part_.loop.steps(), part_.outputs);
+}
+
 void ForwardRecords::end(std::uint64_t count) {
   const Loop& loop = part_.loop;
+  if (repeats_) {
+    // So that a process that is stopped again and again gets on.
+    if (!journal_->is_finished()) put_results();
+    return;
+  }
   at().phase = Phase::ready;
   at().current = LoopPosition::none;
   at().steps = count;
   const bool is_finished = part_.held == nullptr || count == 0;
-  const bool is_due = journal_->is_due(loop) || journal_->has_records();
-  if (is_finished && !is_due) return;
-  // Later records need the results, which may be gone then.
-  const std::vector<Bytes>& sizes = loop.state().sizes;
-  journal_->put_for_good(Kind::result, 0, spans_of(part_.result, sizes));
-  journal_->put_range(Kind::outputs, 0, loop.steps(), part_.outputs);
-  if (!is_due) return;
+  // Without a record now, later ones do not have the results, which may be gone then. A process
+  // that continues runs these few steps again.
+  if (!journal_->is_due(loop) && !journal_->has_records()) return;
+  put_results();
   journal_->record(is_finished, [&] {
     put_hashes();
     if (is_finished) return;
     put_held();
     if (loop.has_condition()) return;
-    journal_->put(Kind::last, 0, loop.steps() - 1, spans_of(part_.held->last(), sizes));
+    journal_->put(Kind::last, 0, loop.steps() - 1,
+                  spans_of(part_.held->last(), loop.state().sizes));
   });
 }
 

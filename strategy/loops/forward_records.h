@@ -36,6 +36,9 @@ class ForwardRecords {
   /// Continues from the record that was found. Returns whether the forward part had ended; then the
   /// results are there.
   bool begin();
+  /// The forward part had ended, but the journal does not have its results, because no record was
+  /// due before the backward part began. All steps run again, without held states.
+  bool repeats() const { return repeats_; }
   /// Number of actions of the schedule that are done.
   std::uint64_t actions() const { return at().actions; }
   void action_done() { ++at().actions; }
@@ -58,11 +61,13 @@ class ForwardRecords {
   void record();
   void put_held();
   void put_hashes();
+  void put_results();
 
   Part part_;
   std::shared_ptr<LoopJournal> journal_;
   std::uint64_t records_before_ = 0;
   bool has_states_ = true;  // they are in memory
+  bool repeats_ = false;
 };
 
 /// Runs steps `from`, … of a loop until state `step` is in `to`. `blocks` are for states between.

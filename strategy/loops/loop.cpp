@@ -111,7 +111,7 @@ Bytes StepPrograms::smallest(int threads) const {
 
 Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
            std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options,
-           NodeId position)
+           const LoopPlace& place)
     : body_(std::move(body)),
       step_(std::move(step)),
       condition_(std::move(condition)),
@@ -124,7 +124,7 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
       advance_(step_.tape, program_of(step_, false)) {
   if (condition_) goes_on_.emplace(condition_->tape, program_of_outputs(*condition_));
   if (!options.resume.empty()) {
-    resume_ = std::make_unique<const LoopResume>(options_, body_, position);
+    resume_ = std::make_unique<const LoopResume>(options_, body_, place);
     // The schedule of the earlier process followed from what it measured.
     if (!options_.disk_costs) options_.disk_costs = resume_->found_costs();
   }

@@ -50,9 +50,10 @@ void require_state(const RecordedStep& step, const StepBody& body);
 /// A recorded loop, except its node. Immutable.
 class Loop {
  public:
-  /// `steps` is ignored where there is a condition. `position` is the number of the loop's node.
+  /// `steps` is ignored where there is a condition.
   Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
-       std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options, NodeId position);
+       std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options,
+       const LoopPlace& place);
 
   /// True when the number of steps is not known.
   bool has_condition() const { return condition_.has_value(); }

@@ -1,29 +1,65 @@
 #include "strategy/loops/loop_identity.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "checkpoint/stores/hash.h"
-#include "strategy/base/tape_digest.h"
+#include "strategy/base/digest.h"
 #include "strategy/loops/loop_run.h"
 
 namespace palimpsest {
 namespace {
 
-/// Operations, types and constants of a recorded step.
-std::string structure_of(const RecordedStep& step) {
-  const Tape& tape = *step.tape;
-  const TapeDigest digest = digest_of(tape);
-  const std::uint64_t words[] = {digest.structure, digest.shapes};
-  std::uint64_t hash = hash_bytes(std::as_bytes(std::span(words)));
-  for (const auto* values : {&step.next, &step.outputs}) {
-    hash = hash_bytes(std::as_bytes(std::span(*values)), hash);
-  }
-  for (ValueId value = 0; value < tape.value_count(); ++value) {
+/// What a node computes: its operation with all attributes, inputs and types, and the value that it
+/// holds. Attributes that hold user functions are left out.
+std::uint64_t hash_of_node(const Tape& tape, NodeId node) {
+  Digest digest;
+  digest.put(tape.operation(node).name);
+  for (const ValueId input : tape.inputs(node)) digest.put(std::uint64_t{input});
+  for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
+    const ValueId value = tape.first_output(node) + i;
+    digest.put(static_cast<std::uint64_t>(tape.dtype(value)));
+    digest.put(tape.shape(value));
     if (!tape.has_value(value)) continue;
-    const auto bytes = static_cast<std::size_t>(tape.type(value).bytes());
-    hash = hash_bytes({tape.buffer(value).get(), bytes}, hash);
+    const auto bytes = static_cast<std::size_t>(tape.bytes(value));
+    digest.put(hash_bytes({tape.buffer(value).get(), bytes}));
   }
-  return hash_text(hash);
+  std::vector<std::uint64_t> words;
+  if (tape.attributes(node).describe(words)) {
+    for (const std::uint64_t word : words) digest.put(word);
+  }
+  return digest.value();
+}
+
+std::uint64_t hash_of_results(const RecordedStep& step) {
+  Digest digest;
+  for (const auto* values : {&step.next, &step.outputs}) {
+    digest.put(values->size());
+    for (const ValueId value : *values) digest.put(std::uint64_t{value});
+  }
+  return digest.value();
+}
+
+/// A line for each operation, so that an error can name the one that differs. Long steps have lines
+/// for several operations.
+void append_operations(const RecordedStep& step, const std::string& name,
+                       std::vector<std::string>& lines) {
+  constexpr NodeId most_lines = 100;
+  const Tape& tape = *step.tape;
+  const NodeId count = tape.node_count();
+  const NodeId each = std::max<NodeId>(1, (count + most_lines - 1) / most_lines);
+  for (NodeId first = 0; first < count; first += each) {
+    const NodeId end = std::min(first + each, count);
+    Digest digest;
+    for (NodeId node = first; node < end; ++node) digest.put(hash_of_node(tape, node));
+    const std::string which = each == 1 ? "operation " + std::to_string(first) + " of " + name +
+                                              ", " + std::string(tape.operation(first).name) + ","
+                                        : "operations " + std::to_string(first) + " to " +
+                                              std::to_string(end - 1) + " of " + name;
+    lines.push_back(which + " with the hash " + hash_text(digest.value()));
+  }
+  lines.push_back(name + " of " + std::to_string(count) + " operations that returns values with " +
+                  "the hash " + hash_text(hash_of_results(step)));
 }
 
 std::string hash_of_operands(std::span<const Operand> operands) {
@@ -54,6 +90,15 @@ std::uint64_t hash_of(const std::vector<std::span<std::byte>>& pieces, std::uint
   return seed;
 }
 
+std::uint64_t hash_of_step(const RecordedStep& step) {
+  Digest digest;
+  for (NodeId node = 0; node < step.tape->node_count(); ++node) {
+    digest.put(hash_of_node(*step.tape, node));
+  }
+  digest.put(hash_of_results(step));
+  return digest.value();
+}
+
 std::string hash_text(std::uint64_t hash) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
@@ -70,25 +115,23 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
   std::vector<std::string> lines{
       "tag '" + options.tag + "'",
       loop.has_condition() ? "an unknown number of steps" : number("steps", loop.steps()),
-      "a step with the structure " + structure_of(loop.step()),
       number("max_steps", loop.has_condition() ? options.max_steps : 0),
       "a budget of the loop " + budget_text(options.memory_budget),
       "a budget of the run " + budget_text(run_budget_in(steps_given(call.outputs))),
       number("spill", options.spill.empty() ? 0 : 1),
       number("codec", static_cast<int>(options.codec)),
-      number("check", options.check ? 1 : 0),
-      "a first state with the hash " + hash_of_operands(call.inputs.first(states)),
-      "inputs with the hash " + hash_of_operands(call.inputs.subspan(states, loop.input_count())),
-      "captured values with the hash " +
-          hash_of_operands(call.inputs.subspan(states + loop.input_count(), loop.captured_count())),
-      "a first step that makes results with the hash " + hash_text(first_step)};
+      number("check", options.check ? 1 : 0)};
+  append_operations(loop.step(), "a step", lines);
+  if (loop.has_condition()) append_operations(loop.condition(), "a condition", lines);
+  const auto inputs = call.inputs.subspan(states, loop.input_count());
+  const auto captured = call.inputs.subspan(states + loop.input_count(), loop.captured_count());
+  lines.push_back("a first state with the hash " + hash_of_operands(call.inputs.first(states)));
+  lines.push_back("inputs with the hash " + hash_of_operands(inputs));
+  lines.push_back("captured values with the hash " + hash_of_operands(captured));
+  lines.push_back("a first step that makes results with the hash " + hash_text(first_step));
   if (draws_numbers(loop.step()) || (loop.has_condition() && draws_numbers(loop.condition()))) {
     lines.push_back(number("random numbers of run", call.round) +
                     number(" with the seed", loop.body().seed));
-  }
-  if (loop.has_condition()) {
-    lines.insert(lines.begin() + 3,
-                 "a condition with the structure " + structure_of(loop.condition()));
   }
   if (held != nullptr) {
     lines.push_back(number("states in memory", held->slots()));

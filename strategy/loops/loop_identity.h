@@ -9,11 +9,14 @@
 namespace palimpsest {
 
 /// Lines that a journal of a loop and the run that continues it must have in common. Each is a name
-/// and a value: tag, options, structure, random streams, and hashes of all that the loop reads.
-/// `held` is null for a part that holds no states. `first_step` is the hash of the first step's
-/// results, which show most of what the structure does not tell.
+/// and a value: tag, options, operations with their attributes, random streams, and hashes of all
+/// that the loop reads. `held` is null for a part that holds no states. `first_step` is the hash of
+/// the first step's results, which depend on user functions too.
 std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
                                      const HeldStates* held, std::uint64_t first_step);
+
+/// The hash of the operations of a step, with their attributes and constants.
+std::uint64_t hash_of_step(const RecordedStep& step);
 
 /// The hash of consecutive pieces.
 std::uint64_t hash_of(const std::vector<std::span<std::byte>>& pieces, std::uint64_t seed = 0);

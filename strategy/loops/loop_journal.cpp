@@ -23,8 +23,8 @@ bool is_range(const JournalEntry& entry) {
 
 LoopJournal::LoopJournal(const Loop& loop, const std::string& directory,
                          std::vector<std::string> identity)
-    : journal_({loop.body().name(), loop_journal_mark}, directory, std::move(identity),
-               loop.body().where),
+    : journal_({loop.body().name(), loop_journal_mark, loop_journal_remedy}, directory,
+               std::move(identity), loop.body().where),
       table_(journal_.file()),
       operation_(loop.body().name()),
       directory_(directory),

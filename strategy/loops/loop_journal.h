@@ -40,7 +40,9 @@ struct LoopPosition {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 };
 
-inline constexpr std::string_view loop_journal_mark = "palimpsest loop journal 1\n";
+inline constexpr std::string_view loop_journal_mark = "palimpsest loop journal 2\n";
+inline constexpr std::string_view loop_journal_remedy =
+    "name another directory, or give each tape of a batch's parts a number with Tape::set_part";
 
 /// The journal of a loop, or of one of its backward parts, during one run. It is handed over from
 /// the forward part to the backward part.
@@ -61,6 +63,8 @@ class LoopJournal {
   const JournalRecord* begins_with() const { return record_; }
   /// Whether that record is of a loop that has ended.
   bool is_finished() const { return record_ != nullptr && record_->is_finished; }
+  /// Whether that record has the results of the forward part.
+  bool has_forward_results() const { return entry_of(Kind::result, 0) != nullptr; }
   /// A part of the loop uses the journal from now on. Returns false if another part does. At the
   /// beginning the part that opened it uses it.
   bool take() { return !is_in_use_.exchange(true); }

@@ -1,25 +1,40 @@
 #include "strategy/loops/loop_operation.h"
 
 #include <algorithm>
+#include <array>
 
 #include "autodiff/gradient.h"
 #include "checkpoint/chains/binomial.h"
+#include "strategy/loops/loop_identity.h"
 #include "strategy/loops/loop_run.h"
 #include "strategy/loops/loop_tangent.h"
 
 namespace palimpsest {
 namespace {
 
+std::array<std::uint64_t, 6> words_of(const Loop& loop) {
+  const LoopOptions& options = loop.options();
+  return {loop.steps(),
+          hash_of_step(loop.step()),
+          loop.has_condition() ? hash_of_step(loop.condition()) : 0,
+          loop.has_condition() ? options.max_steps : 0,
+          static_cast<std::uint64_t>(options.codec),
+          static_cast<std::uint64_t>(options.memory_budget)};
+}
+
 struct LoopAttributes {
   using IsOfOneTape = void;  // bodies are user functions
   std::shared_ptr<const Loop> loop;
   bool operator==(const LoopAttributes&) const = default;
+  /// For the journal of a loop around this one.
+  std::array<std::uint64_t, 6> described() const { return words_of(*loop); }
 };
 
 struct GradientAttributes {
   using IsOfOneTape = void;
   std::shared_ptr<const LoopGradient> gradient;
   bool operator==(const GradientAttributes&) const = default;
+  std::array<std::uint64_t, 6> described() const { return words_of(gradient->loop()); }
 };
 
 const Loop& loop_of(const Attributes& attributes) { return *attributes.as<LoopAttributes>().loop; }

@@ -23,11 +23,16 @@ std::shared_ptr<DirectoryLock> lock_of(const char* operation, const std::string&
   return lock;
 }
 
+std::string directory_of_part(const std::string& directory, std::uint32_t part) {
+  const std::string whole = normal_path(directory);
+  return part == 0 ? whole : whole + "/palimpsest-part-" + std::to_string(part);
+}
+
 }  // namespace
 
-LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, NodeId position)
-    : directory_(normal_path(options.resume)),
-      position_(position),
+LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, const LoopPlace& place)
+    : directory_(directory_of_part(options.resume, place.part)),
+      node_(place.node),
       lock_(lock_of(body.name(), directory_)) {
   const std::string begin = directory_of("");
   std::error_code error;
@@ -44,7 +49,7 @@ LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, NodeId 
 }
 
 std::string LoopResume::directory_of(const std::string& part) const {
-  return directory_ + "/palimpsest-loop-" + std::to_string(position_) + "-" + part;
+  return directory_ + "/palimpsest-loop-" + std::to_string(node_) + "-" + part;
 }
 
 std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::string& part,

@@ -18,13 +18,20 @@
 
 namespace palimpsest {
 
+/// Where a loop is recorded.
+struct LoopPlace {
+  NodeId node = 0;         ///< its number on the tape
+  std::uint32_t part = 0;  ///< of the tape
+};
+
 /// The part of a loop with `LoopOptions::resume` that other loops lack. Its journals are in
 /// directories of their own, named after the loop's place on the tape and the part of the loop.
+/// Each part of a batch has a directory for these.
 class LoopResume {
  public:
-  /// `position` is the number of the loop's node. Locks the directory for all loops of this process
-  /// that use it. Throws `EnvironmentError` if another process uses it, and `FileError`.
-  LoopResume(const LoopOptions& options, const StepBody& body, NodeId position);
+  /// Locks the directory for all loops of this process that use it. Throws `EnvironmentError` if
+  /// another process uses it, and `FileError`.
+  LoopResume(const LoopOptions& options, const StepBody& body, const LoopPlace& place);
 
   /// How an earlier process ran a part of the loop, if its journal can be continued; else null. The
   /// schedule must be the same in this process, although costs are measured again.
@@ -59,7 +66,7 @@ class LoopResume {
   std::string directory_of(const std::string& part) const;
 
   std::string directory_;
-  NodeId position_;
+  NodeId node_;
   std::shared_ptr<DirectoryLock> lock_;
   std::map<std::string, LoopPosition> found_;  // by part
   std::optional<DiskCosts> found_costs_;

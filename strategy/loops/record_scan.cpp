@@ -195,7 +195,7 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   if (!is_derived) require_resumable(tape, step, condition, options, body);
   const auto loop =
       std::make_shared<const Loop>(std::move(body), std::move(step), std::move(condition), captured,
-                                   count, options, tape.node_count());
+                                   count, options, LoopPlace{tape.node_count(), tape.part()});
   std::vector<Var> made = record_loop(tape, loop, operands, where);
   LoopResult result;
   result.state.assign(made.begin(), made.begin() + std::ssize(state));

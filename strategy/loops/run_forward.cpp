@@ -128,8 +128,9 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   if (records && records->begin()) {
     if (loop.has_condition()) count = static_cast<std::uint32_t>(records->count());
   } else {
+    const bool holds = held && !(records && records->repeats());
     try {
-      count = run(loop, *steps, held ? &*held : nullptr, advance, outputs, last,
+      count = run(loop, *steps, holds ? &*held : nullptr, advance, outputs, last,
                   records ? &*records : nullptr);
     } catch (const StoppedError&) {
       if (records) records->stop();

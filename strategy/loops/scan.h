@@ -85,10 +85,14 @@ struct LoopOptions {
   /// `spill` it must be the same directory. Not for a loop in a `checkpoint` or in another loop.
   ///
   /// A journal of another run that has not ended is rejected. Runs are compared by their tags,
-  /// budgets and options, by the structure of a step, by its random streams, and by everything that
-  /// the loop reads. They are also compared by the results of the first step, which runs once more
-  /// for that. These results must show a change of an operation's attributes, such as an axis or a
-  /// bound. Change the tag where they may not.
+  /// budgets and options, by the operations of a step with their attributes, by its random streams,
+  /// and by everything that the loop reads. They are also compared by the results of the first
+  /// step, which runs once more for that. These results must show a change of a user's function in
+  /// the body. Change the tag where they may not.
+  ///
+  /// Loops on tapes with other numbers (`Tape::set_part`) have their journals in subdirectories.
+  /// The parts of a batch in an `Execution` and the stages of a `LayerCheckpointer` have such
+  /// numbers.
   ///
   /// A run that is stopped throws `EnvironmentError` in place of `StoppedError` if the disk is too
   /// full for the record.
@@ -97,7 +101,8 @@ struct LoopOptions {
   /// because their structure is not known.
   std::string tag = {};
   /// Time between two records of the journal. A longer time is taken where records cost more than a
-  /// hundredth of it. Zero makes a record after each step. Only with `resume`.
+  /// hundredth of it. Zero makes a record after each step. Only with `resume`. A backward part that
+  /// continues runs the forward part again if that took less than this time.
   std::chrono::duration<double> record_every = std::chrono::seconds(30);
   /// Compares each recomputed state with the original by a hash. Throws `ArgumentError` naming the
   /// step where they differ: then the body depends on more than its arguments. Recordings for

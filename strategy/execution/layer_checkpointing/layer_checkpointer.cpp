@@ -154,6 +154,7 @@ void LayerCheckpointer::State::measure(const ValueType& input) {
     found.push_back(tape.sizes(evaluator->options().machine));
     found.back().stored_input = stored_bytes(type.bytes(), type.dtype, checkpointing.codec);
     streams.first = tape.streams();
+    ++streams.part;
     type = tape.output_type();
   }
   segments = is_dynamic() ? dynamic_segments(checkpointing, count(), found) : fixed;

@@ -50,7 +50,8 @@ LayerRun::LayerRun(const Setting& setting, std::vector<LayerSegment> segments, c
 }
 
 std::unique_ptr<Tape> LayerRun::tape_behind() const {
-  return tape_from({seed_, first_stream_.back()},
+  const auto part = static_cast<std::uint32_t>(setting_.stages.size());
+  return tape_from({seed_, first_stream_.back(), part},
                    in_precision_of(setting_.evaluator, setting_.precision));
 }
 
@@ -59,8 +60,8 @@ Allocate LayerRun::metered() const {
 }
 
 StageTape LayerRun::record(std::size_t stage, const Tensor& input) const {
-  return StageTape(setting_.stages[stage], input, {seed_, first_stream_[stage]}, setting_.evaluator,
-                   setting_.precision);
+  const Streams streams{seed_, first_stream_[stage], static_cast<std::uint32_t>(stage)};
+  return StageTape(setting_.stages[stage], input, streams, setting_.evaluator, setting_.precision);
 }
 
 LayerRun::Kept LayerRun::keep(const Tensor& x, const LayerSegment& segment) const {

@@ -106,6 +106,7 @@ std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator
 std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator) {
   auto tape = std::make_unique<Tape>(std::move(evaluator));
   tape->set_seed(streams.seed);
+  tape->set_part(streams.part);
   for (std::uint32_t i = 0; i < streams.first; ++i) tape->fresh_stream();
   return tape;
 }

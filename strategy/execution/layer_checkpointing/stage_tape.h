@@ -17,6 +17,7 @@ namespace palimpsest {
 struct Streams {
   std::uint64_t seed = 0;
   std::uint32_t first = 0;
+  std::uint32_t part = 0;  ///< of the tape: the number of the stage
 };
 
 /// The precision in which layers are computed; as recorded when empty.

@@ -33,6 +33,7 @@ Tape& MicroBatchFlow::cleared(int part, const Tape& count) {
   tape->clear();
   tape->accompany(count);
   tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
+  tape->set_part(static_cast<std::uint32_t>(part));
   return *tape;
 }
 

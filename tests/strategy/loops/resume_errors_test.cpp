@@ -66,14 +66,13 @@ TEST_CASE("loops, resume: a journal of another run is rejected, and names what d
         "inputs with the hash ");
   check([](ResumedLoop& other) { other.speed = 0.3; }, "captured values with the hash ",
         "captured values with the hash ");
-  check([](ResumedLoop& other) { other.slope = 0.2; }, "a", "a");
+  check([](ResumedLoop& other) { other.slope = 0.2; }, "operation ", "operation ");
   check_rejected(
       loop, in_backward, [](ResumedLoop& other) { other.weight = 2; },
       "given adjoints with the hash ", "");
   const ResumedLoop again = resumed_way(8);
   check_rejected(
-      again, 15, [](ResumedLoop& other) { other.slope = 0.2; }, "a first step that makes results",
-      "a first step that makes results");
+      again, 15, [](ResumedLoop& other) { other.slope = 0.2; }, "operation ", "operation ");
 }
 
 TEST_CASE("loops, resume: a finished journal gives way to another run") {

@@ -97,15 +97,66 @@ TEST_CASE("loops, resume: without random numbers, another run of the program may
   CHECK(found(0, {}) > 0);
 }
 
-TEST_CASE("loops, resume: the outputs of the first step belong to the identity of a run") {
+TEST_CASE("loops, resume: attributes belong to the identity, also where no result shows them") {
   const TemporaryDirectory directory(quick_folder());
   REQUIRE(is_stopped_after(5, [&](std::stop_token stop, auto progress) {
     bounded(0.4, directory.path(), {.stop = std::move(stop), .progress = std::move(progress)});
   }));
   check_error([&] { bounded(0.5, directory.path()); },
-              {"of another run: it has a first step that makes results with the hash "});
+              {"of another run: it has operation ", " of a step, clamp, with the hash "});
   CHECK(same_bits(bounded(0.4, directory.path()), bounded(0.4, "")));
   CHECK(same_bits(bounded(0.5, directory.path()), bounded(0.5, "")));
+}
+
+TEST_CASE("loops, resume: attributes in the body of a loop in a step, and in a condition") {
+  const auto found = [](double bound, double least, const std::string& directory,
+                        const RunOptions& run) {
+    Tape tape;
+    const Var u = tape.parameter(wave(10));
+    const Var x = while_loop(
+        u, [&](const Var& x) { return sum(x) > least; },
+        [&](const Var& x, const StepNumber&) {
+          return scan(0.97 * x, 3,
+                      [&](const Var& y, const StepNumber&) { return clamp_min(y, bound); });
+        },
+        options_for(directory));
+    return backward(sum(x), run)[u].clone();
+  };
+  const TemporaryDirectory directory(quick_folder());
+  REQUIRE(is_stopped_after(5, [&](std::stop_token stop, auto progress) {
+    found(-2, 4, directory.path(), {.stop = std::move(stop), .progress = std::move(progress)});
+  }));
+  check_error([&] { found(-3, 4, directory.path(), {}); }, {" of a step, scan, with the hash "});
+  check_error([&] { found(-2, 3.9, directory.path(), {}); }, {" of a condition, "});
+  CHECK(same_bits(found(-2, 4, directory.path(), {}), found(-2, 4, "", {})));
+}
+
+TEST_CASE("loops, resume: results of a user's function in the first step belong to the identity") {
+  const auto found = [](double factor, const std::string& directory, const RunOptions& run) {
+    const CustomOperation scaled(
+        {.name = "scaled",
+         .forward =
+             [factor](const CustomCall& call) {
+               for (std::int64_t i = 0; i < call.inputs[0].elements(); ++i) {
+                 const auto at = static_cast<std::size_t>(i);
+                 call.outputs[0].data<double>()[at] = factor * call.inputs[0].data<double>()[at];
+               }
+             },
+         .vjp = [factor](const Pullback& p) { p.set(0, p.adjoint(0) * factor); }});
+    Tape tape;
+    const Var u = tape.parameter(wave(10));
+    const Var x = scan(
+        u, 12, [&](const Var& x, const StepNumber&) { return sin(scaled({x})); },
+        options_for(directory));
+    return backward(sum(x), run)[u].clone();
+  };
+  const TemporaryDirectory directory(quick_folder());
+  REQUIRE(is_stopped_after(5, [&](std::stop_token stop, auto progress) {
+    found(0.5, directory.path(), {.stop = std::move(stop), .progress = std::move(progress)});
+  }));
+  check_error([&] { found(0.6, directory.path(), {}); },
+              {"of another run: it has a first step that makes results with the hash "});
+  CHECK(same_bits(found(0.5, directory.path(), {}), found(0.5, "", {})));
 }
 
 }  // namespace palimpsest::loop_resume_random_test

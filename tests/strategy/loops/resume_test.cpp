@@ -116,6 +116,29 @@ TEST_CASE("loops, resume: a finished loop runs no step, and a short one writes n
   const TemporaryDirectory other(quick_folder());
   CHECK(found_by_loop(loop, other.path()).bits == expected);
   CHECK(files_of(other.path(), ".record").empty());
+  for (const auto& file : files_of(other.path(), ".data")) {
+    CHECK(std::filesystem::file_size(file) == 0);
+  }
+}
+
+TEST_CASE("loops, resume: a stop before any record was due, forward and backward") {
+  for (int way = 0; way < resumed_ways; ++way) {
+    ResumedLoop loop = resumed_way(way);
+    loop.record_every = std::chrono::hours(1);
+    const TemporaryDirectory other(quick_folder());
+    const std::string expected = found_by_loop(loop, other.path()).bits;
+    // Later stops need more steps than the forward part, which may run again.
+    for (const int first : {10, 80}) {
+      CAPTURE(way, first);
+      const TemporaryDirectory directory(quick_folder());
+      int stops = 0;
+      while (stop_loop_after(stops == 0 ? first : 75, loop, directory.path())) {
+        REQUIRE(++stops < 20);
+      }
+      CHECK(found_by_loop(loop, directory.path()).bits == expected);
+      CHECK(found_by_loop(loop, directory.path()).bits == expected);
+    }
+  }
 }
 
 TEST_CASE("loops, resume: continues with another number of threads") {
@@ -273,7 +296,7 @@ TEST_CASE("loops, resume: an Execution that runs loops again continues") {
         parameters, batch);
     return gradients.begin()->gradient.clone();
   };
-  std::vector<ExecutionStrategy> strategies(5);
+  std::vector<ExecutionStrategy> strategies(9);
   strategies[0].gradient = GradientMode::checkpointed;
   strategies[0].checkpoint_interval = 2;
   strategies[1].gradient = GradientMode::checkpointed;
@@ -282,12 +305,25 @@ TEST_CASE("loops, resume: an Execution that runs loops again continues") {
   strategies[3].parallelism = ParallelMode::model_parallel;
   strategies[3].devices.resize(2);
   strategies[4].precision = Precision{};
+  // Each part of the batch has journals of its own.
+  strategies[5].accumulation = 4;
+  strategies[6].parallelism = ParallelMode::data_parallel;
+  strategies[6].workers = 2;
+  strategies[6].accumulation = 2;
+  strategies[7].parallelism = ParallelMode::pipeline;
+  strategies[7].stages = 2;
+  strategies[7].accumulation = 4;
+  strategies[8].parallelism = ParallelMode::model_parallel;
+  strategies[8].devices.resize(2);
+  strategies[8].accumulation = 2;
   for (const ExecutionStrategy& strategy : strategies) {
     CAPTURE(strategy);
     const Tensor expected = found(strategy, "", {}, {});
     const TemporaryDirectory directory(quick_folder());
     int stops = 0;
-    while (is_stopped_after(14 + stops % 5, [&](std::stop_token stop, auto progress) {
+    // More than the first steps of all parts, which run again for the identities of journals.
+    const int steps = 14 + 6 * strategy.accumulation;
+    while (is_stopped_after(steps + stops % 5, [&](std::stop_token stop, auto progress) {
       found(strategy, directory.path(), std::move(stop), std::move(progress));
     })) {
       REQUIRE(++stops < 60);
