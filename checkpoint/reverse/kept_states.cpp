@@ -113,6 +113,7 @@ void KeptStates::save_to_memory(KeptState& kept) {
   kept.is_encoded = settings_.codec != nullptr && settings_.encodes_memory;
   const std::span<const std::byte> bytes = kept.is_encoded ? encoded() : std::span<std::byte>();
   kept.bytes = kept.is_encoded ? std::ssize(bytes) : state_.bytes();
+  kept.is_kept = true;
   const Bytes room = settings_.slot_bytes > 0 ? settings_.slot_bytes : kept.bytes;
   if (kept.memory == nullptr || kept.room != room) {
     const auto slot = static_cast<std::size_t>(&kept - tier(Tier::memory).data());
@@ -136,9 +137,10 @@ void KeptStates::store(Tier where, std::uint32_t slot, std::uint64_t step) {
   place.step = step;
   if (where == Tier::memory) return save_to_memory(place);
   place.is_encoded = settings_.codec != nullptr;
-  place.bytes = 0;
+  place.is_kept = false;
   place.extent = write_state(step, place.is_encoded);
   place.bytes = place.extent.bytes;
+  place.is_kept = true;
   ++disk_writes_;
 }
 
@@ -200,6 +202,7 @@ Bytes KeptStates::prepare(std::uint64_t step) {
 
 void KeptStates::push(std::uint64_t step, Bytes charged) {
   KeptState& kept = tier(Tier::memory).emplace_back();
+  kept.is_kept = true;
   kept.step = step;
   kept.bytes = kept.room = prepared_;
   kept.is_encoded = settings_.encodes_memory;

@@ -15,8 +15,9 @@ namespace palimpsest {
 
 /// A state that is kept in memory, in a file, or both.
 struct KeptState {
+  bool is_kept = false;  ///< otherwise the slot is free
   std::uint64_t step = 0;
-  Bytes bytes = 0;     ///< as it is kept; 0: nothing is kept
+  Bytes bytes = 0;     ///< as it is kept; a state may have none
   Buffer memory = {};  ///< null if it is only in the file
   Bytes room = 0;      ///< of the memory
   Extent extent = {};  ///< in the file, if it was written

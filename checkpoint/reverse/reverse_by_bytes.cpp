@@ -78,7 +78,8 @@ void ReverseRun::sweep_by_bytes() {
     const bool begins_unit = step % plan_.segment == 0;
     if (begins_unit && (held.empty() || held.back().step < step)) {
       if (plan_.costs) begin_piece();
-      const std::uint64_t s = std::max<std::uint64_t>(fitting(plan_.room), held.size());
+      // With a disk, states may have grown so much that none fits.
+      const std::uint64_t s = std::max<std::uint64_t>({fitting(plan_.room), held.size(), 1});
       const std::uint64_t units = (step - position_.piece) / plan_.segment;
       while (longest_chain(s, position_.repetitions) <= units) ++position_.repetitions;
       const std::uint64_t gap = position_.repetitions * plan_.segment;
@@ -144,19 +145,22 @@ void ReverseRun::reverse_by_bytes() {
   };
   while (position_.left > 0) {
     drop_reversed(held);
-    if (held.empty()) {
+    // A run that continues may be in the middle of a piece.
+    if (held.empty() && position_.current == none) {
       drop_reversed(on_disk);
       restore(on_disk.back(), KeptStates::Tier::disk);
       keep_by_bytes(/*for_good=*/false);
     }
     const std::uint64_t last = (position_.left - 1) / plan_.segment * plan_.segment;
     if (position_.current == none) restore(held.back(), KeptStates::Tier::memory);
+    std::uint64_t tried = none;  // number of the last state that was to be kept
     while (position_.current < last) {
       const std::uint64_t begin = (held.empty() ? on_disk : held).back().step;
-      std::uint64_t target = split(begin, position_.left);
-      // The state at the target did not fit.
-      if (position_.current >= target) target = last;
-      advance_to(target);
+      const std::uint64_t target = split(begin, position_.left);
+      // Beyond the target, its state did not fit. A run that continues at it has not tried yet.
+      const bool is_behind = position_.current > target || tried == target;
+      advance_to(is_behind ? last : target);
+      tried = position_.current;
       if (position_.current < last) keep_by_bytes(/*for_good=*/true);
     }
     reverse_unit(last);

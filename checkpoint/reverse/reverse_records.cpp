@@ -21,7 +21,7 @@ void ReverseRun::add_record() {
   for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     std::vector<KeptState>& kept = kept_->tier(tier);
     for (std::size_t slot = 0; slot < kept.size(); ++slot) {
-      if (kept[slot].bytes == 0) continue;
+      if (!kept[slot].is_kept) continue;
       kept_->write(kept[slot]);
       entries.push_back({.kind = tier == KeptStates::Tier::memory ? Kind::in_memory : Kind::on_disk,
                          .number = static_cast<std::uint32_t>(slot),
@@ -104,6 +104,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
         std::vector<KeptState>& kept = kept_->tier(tier);
         if (entry.number >= kept.size()) kept.resize(entry.number + std::size_t{1});
         KeptState& place = kept[entry.number];
+        place.is_kept = true;
         place.step = entry.step;
         place.bytes = entry.extent.bytes;
         place.extent = entry.extent;
@@ -123,7 +124,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
   std::vector<KeptState>& in_memory = kept_->tier(KeptStates::Tier::memory);
   for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     for (KeptState& kept : kept_->tier(tier)) {
-      if (kept.bytes == 0 || kept.step != 0 || file_->is_intact(kept.extent)) continue;
+      if (!kept.is_kept || kept.step != 0 || file_->is_intact(kept.extent)) continue;
       if (!kept_->matches(kept)) return false;
       kept_->replace(kept, tier);
       ++report_.states_repaired;
@@ -131,7 +132,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
   }
   bool is_whole = true;
   for (KeptState& kept : in_memory) {
-    if (kept.bytes == 0 || kept.memory != nullptr || kept_->read(kept)) continue;
+    if (!kept.is_kept || kept.memory != nullptr || kept_->read(kept)) continue;
     if (!kept_->is_exact()) return false;
     is_whole = false;
   }

@@ -227,7 +227,7 @@ void ReverseRun::make_again(const KeptState& damaged, bool is_damaged_here) {
   std::vector<const KeptState*> before;
   for (const auto other : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     for (const KeptState& kept : kept_->tier(other)) {
-      if (kept.bytes > 0 && &kept != &damaged && kept.step <= damaged.step) before.push_back(&kept);
+      if (kept.is_kept && &kept != &damaged && kept.step <= damaged.step) before.push_back(&kept);
     }
   }
   std::ranges::stable_sort(before, std::greater(), &KeptState::step);

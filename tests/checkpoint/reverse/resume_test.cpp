@@ -7,6 +7,7 @@
 #include "autodiff/error.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/reverse/chains.h"
+#include "tests/checkpoint/reverse/random_chain.h"
 #include "tests/checkpoint/reverse/resumed.h"
 #include "tests/error_of.h"
 #include "tests/temporary_directory.h"
@@ -163,6 +164,80 @@ TEST_CASE("reverse, resume: spill files that are left behind do not take journal
   found_by_driver(40, size, {.steps = 40, .spill = directory.path(), .disk_costs = DiskCosts{}});
   CHECK(directory.files().size() == files);
   CHECK(found_by_driver(steps, size, options_of(2, directory.path())) == plainly(steps, size));
+}
+
+/// A run of a `RandomChain` whose process ends at the call of a function with this number.
+Found found_by_chain(std::uint64_t length, std::size_t width, Sizes sizes, ReverseOptions options,
+                     std::int64_t calls = -1) {
+  RandomChain chain(length, width, sizes);
+  options.steps = length;
+  struct Interrupted {};
+  const auto count = [&] {
+    if (calls-- == 0) throw Interrupted();
+  };
+  ReverseDriver driver(chain.functions(true, false, count), std::move(options));
+  Numbers u = chain.start();
+  try {
+    std::optional<Numbers> adjoint = driver.run(u);
+    return {std::move(adjoint), chain.loss, chain.gradient, driver.report()};
+  } catch (const Interrupted&) {
+    return {};
+  }
+}
+
+TEST_CASE("reverse, resume: states without bytes are kept and continue") {
+  const Found whole = RandomChain(9, 2, Sizes::sometimes_none).plain();
+  for (std::int64_t calls = 0; calls < 18; ++calls) {
+    CAPTURE(calls);
+    const TemporaryDirectory directory(quick_folder());
+    const ReverseOptions options{.memory_budget = 256_KiB,
+                                 .sizes_change = true,
+                                 .resume = directory.path(),
+                                 .tag = "1",
+                                 .record_every = std::chrono::seconds(0)};
+    found_by_chain(9, 2, Sizes::sometimes_none, options, calls);
+    CHECK(found_by_chain(9, 2, Sizes::sometimes_none, options) == whole);
+  }
+}
+
+TEST_CASE("reverse, resume: ended where a state is to be kept, the same states are kept") {
+  const auto options_in = [](const std::string& directory) {
+    return ReverseOptions{.memory_budget = 85'000,
+                          .largest_state = 8,
+                          .sizes_change = true,
+                          .codec = ReverseCodec::half,
+                          .sampled_segments = 0,
+                          .resume = directory,
+                          .tag = "1",
+                          .record_every = std::chrono::seconds(0)};
+  };
+  const TemporaryDirectory other(quick_folder());
+  const Found whole = found_by_chain(40, 1, Sizes::equal, options_in(other.path()));
+  REQUIRE(whole.report.steps_advanced_again > 20);
+  const auto calls = static_cast<std::int64_t>(whole.report.steps_advanced + 40);
+  for (std::int64_t end = 0; end < calls; ++end) {
+    const TemporaryDirectory directory(quick_folder());
+    found_by_chain(40, 1, Sizes::equal, options_in(directory.path()), end);
+    CAPTURE(end);
+    CHECK(found_by_chain(40, 1, Sizes::equal, options_in(directory.path())) == whole);
+  }
+}
+
+TEST_CASE("reverse: states that outgrow the memory for states, with a disk") {
+  const TemporaryDirectory directory(quick_folder());
+  constexpr std::uint64_t length = 3000;
+  ReverseOptions options{.memory_budget = 1,
+                         .sizes_change = true,
+                         .spill = directory.path(),
+                         .disk_costs = DiskCosts{2, 7}};
+  try {
+    found_by_chain(length, 2, Sizes::growing, options);
+  } catch (const BudgetError& error) {
+    options.memory_budget = error.smallest_feasible();
+  }
+  const Found found = found_by_chain(length, 2, Sizes::growing, options);
+  CHECK(found == RandomChain(length, 2, Sizes::growing).plain());
+  CHECK(found.report.peak_bytes <= options.memory_budget);
 }
 
 /// Changes bytes of the journal of an interrupted run, about `stride` bytes apart, and cuts files
