@@ -1,6 +1,7 @@
 #include "tests/programs/composed_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <random>
 #include <sstream>
@@ -42,8 +43,8 @@ const CustomOperation& doubled() {
 class Composer {
  public:
   Composer(Tape& tape, std::uint64_t seed, std::span<const Var> parameters,
-           ComposedModules& modules)
-      : tape_(tape), seed_(seed), given_(parameters), modules_(modules) {}
+           ComposedModules& modules, const std::string& journals)
+      : tape_(tape), seed_(seed), given_(parameters), modules_(modules), journals_(journals) {}
 
   void step(std::uint32_t number) {
     draw_from(number);
@@ -332,6 +333,15 @@ class Composer {
     }
   }
 
+  /// With a record after each step, unless there is no directory for it.
+  LoopOptions journaled(LoopOptions options = {}) const {
+    if (journals_.empty() || tape_.is_temporary()) return options;
+    options.resume = journals_;
+    options.tag = "program";
+    options.record_every = std::chrono::seconds(0);
+    return options;
+  }
+
   /// A loop, perhaps with its own budget, perhaps inside a checkpoint.
   void advect() {
     const Var x = bounded(DType::f64);
@@ -343,7 +353,7 @@ class Composer {
       return scan(
           state, steps,
           [speed](const Var& u, const StepNumber&) { return u + 0.1 * speed * (roll_all(u) - u); },
-          options);
+          journaled(options));
     };
     const std::string line = "scan of " + std::to_string(steps) + " steps";
     if (below(4) == 0) return keep("checkpoint of a " + line, checkpoint(loop, x));
@@ -365,7 +375,7 @@ class Composer {
       return LoopStep{{next, sum_of_all}, {roll_all(next), sum_of_all}};
     };
     const Var states[] = {x, total};
-    const LoopResult result = scan(states, steps, {&given, 1}, body);
+    const LoopResult result = scan(states, steps, {&given, 1}, body, journaled());
     keep("scan of two states, " + std::to_string(steps) + " steps",
          below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
   }
@@ -375,9 +385,10 @@ class Composer {
     const Var x = bounded(DType::f64);
     const Var captured = like(bounded(DType::f64), x);
     const auto goes_on = [](const Var& state) { return sum(square(state)) > 0.01; };
-    keep("while", while_loop(x, goes_on, [captured](const Var& state, const StepNumber&) {
-           return state * (0.6 + 0.1 * captured);
-         }));
+    const auto body = [captured](const Var& state, const StepNumber&) {
+      return state * (0.6 + 0.1 * captured);
+    };
+    keep("while", while_loop(x, goes_on, body, journaled()));
   }
 
   static Var roll_all(const Var& x) { return x.rank() == 0 ? x : roll(x, 1, 0); }
@@ -406,6 +417,7 @@ class Composer {
   std::uint64_t seed_;
   std::span<const Var> given_;
   ComposedModules& modules_;
+  const std::string& journals_;
   std::mt19937_64 random_;
   std::vector<Var> pool_;
   ComposedProgram made_;
@@ -448,9 +460,9 @@ ProgramText text_of(const std::string& written) {
 }
 
 ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters,
-                        ComposedModules* modules) {
+                        ComposedModules* modules, const std::string& journals) {
   ComposedModules own(text.seed);
-  Composer composer(tape, text.seed, parameters, modules != nullptr ? *modules : own);
+  Composer composer(tape, text.seed, parameters, modules != nullptr ? *modules : own, journals);
   for (const std::uint32_t step : text.steps) composer.step(step);
   return composer.finish();
 }

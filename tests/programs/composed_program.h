@@ -49,8 +49,9 @@ struct ComposedProgram {
 /// - It does so inside a checkpoint, a loop or a custom operation, or takes a derivative.
 /// The loss is a sum of terms that are linear, constant or quadratic in some of the values.
 /// `parameters`, if given, replace those of the program: the same number with the same types. Then
-/// `modules` must be those of the recording that the parameters come from.
+/// `modules` must be those of the recording that the parameters come from. Loops outside of
+/// checkpoints keep journals in the directory `journals`, if one is given.
 ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters = {},
-                        ComposedModules* modules = nullptr);
+                        ComposedModules* modules = nullptr, const std::string& journals = {});
 
 }  // namespace palimpsest

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iterator>
 #include <random>
 #include <sstream>
@@ -83,7 +84,53 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   // Each program of a cell takes the compiler 0.15 s. Eager cells have no groups.
   constexpr std::size_t cells_per_native_one = 24;
   cell.native = below(cells_per_native_one) == 0 && cell.fuse && cell.mode != Mode::eager;
+  constexpr std::size_t cells_per_resumed_one = 16;
+  cell.resumes = below(cells_per_resumed_one) == 0 && cell.mode != Mode::evaluated;
   return cell;
+}
+
+RunOptions options_of(const Cell& cell) {
+  RunOptions options;
+  options.fuse = cell.fuse;
+  options.simplify = cell.simplify;
+  options.threads = cell.threads;
+  options.memory = cell.memory;
+  options.native = cell.native ? NativeCode::at_once : NativeCode::off;
+  if (cell.planner.empty()) return options;
+  const bool timed = named_planner(cell.planner).timed;
+  options.planner = planner_named(cell.planner, timed ? std::optional(0.02) : std::nullopt);
+  return options;
+}
+
+ExecutionStrategy strategy_of(const Cell& cell, const RunOptions& options) {
+  ExecutionStrategy strategy;
+  strategy.run.fuse = options.fuse;
+  strategy.run.native = options.native;
+  strategy.run.memory_budget = options.memory_budget;
+  strategy.run.threads = options.threads;
+  strategy.run.stop = options.stop;
+  strategy.run.progress = options.progress;
+  switch (cell.mode) {
+    case Mode::replicas:
+      strategy.parallelism = ParallelMode::data_parallel;
+      strategy.workers = 2;
+      strategy.run.threads = std::max(options.threads, 2);
+      break;
+    case Mode::stages:
+      strategy.parallelism = ParallelMode::pipeline;
+      strategy.stages = 2;
+      strategy.accumulation = 2;
+      break;
+    case Mode::devices:
+      strategy.parallelism = ParallelMode::model_parallel;
+      strategy.devices = {Device{}, Device{}};
+      strategy.accumulation = 2;
+      break;
+    default:
+      strategy.accumulation = 2;
+      strategy.run.memory = cell.memory;
+  }
+  return strategy;
 }
 
 std::string to_string(const Cell& cell) {
@@ -96,6 +143,7 @@ std::string to_string(const Cell& cell) {
   if (cell.share) text << ", in " << *cell.share << " of the bytes";
   if (cell.outputs) text << ", with outputs";
   if (cell.native) text << ", native";
+  if (cell.resumes) text << ", resumed";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

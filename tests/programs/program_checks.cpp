@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "strategy/base/batch_parts.h"
+#include "tests/programs/program_resumes.h"
 
 namespace palimpsest {
 namespace {
@@ -69,16 +70,8 @@ void check_bytes(const Report& report) {
 
 class Runs {
  public:
-  Runs(const ProgramText& text, const Cell& cell) : text_(text), cell_(cell) {
-    options_.fuse = cell.fuse;
-    options_.simplify = cell.simplify;
-    options_.threads = cell.threads;
-    options_.memory = cell.memory;
-    options_.native = cell.native ? NativeCode::at_once : NativeCode::off;
-    if (cell.planner.empty()) return;
-    const bool timed = named_planner(cell.planner).timed;
-    options_.planner = planner_named(cell.planner, timed ? std::optional(0.02) : std::nullopt);
-  }
+  Runs(const ProgramText& text, const Cell& cell)
+      : text_(text), cell_(cell), options_(options_of(cell)) {}
 
   /// Results within the share or, if that is too small, within the smallest budget that the error
   /// names.
@@ -309,35 +302,6 @@ class Runs {
     return results;
   }
 
-  ExecutionStrategy strategy() const {
-    ExecutionStrategy strategy;
-    strategy.run.fuse = options_.fuse;
-    strategy.run.native = options_.native;
-    strategy.run.memory_budget = options_.memory_budget;
-    strategy.run.threads = options_.threads;
-    switch (cell_.mode) {
-      case Mode::replicas:
-        strategy.parallelism = ParallelMode::data_parallel;
-        strategy.workers = 2;
-        strategy.run.threads = std::max(options_.threads, 2);
-        break;
-      case Mode::stages:
-        strategy.parallelism = ParallelMode::pipeline;
-        strategy.stages = 2;
-        strategy.accumulation = 2;
-        break;
-      case Mode::devices:
-        strategy.parallelism = ParallelMode::model_parallel;
-        strategy.devices = {Device{}, Device{}};
-        strategy.accumulation = 2;
-        break;
-      default:
-        strategy.accumulation = 2;
-        strategy.run.memory = cell_.memory;
-    }
-    return strategy;
-  }
-
   /// Three times: the sum of the losses of both parts of a batch, each of which is the program's
   /// loss.
   Results execute() {
@@ -346,7 +310,7 @@ class Runs {
     const ComposedProgram first = compose(tape, text_, {}, &modules);
     const std::vector<Tensor> parameters = tensors_of(first.parameters);
     const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
-    Execution execution(strategy(), LossReduction::sum);
+    Execution execution(strategy_of(cell_, options_), LossReduction::sum);
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) {
       const ComposedProgram program = compose(part, text_, given, &modules);
@@ -477,10 +441,11 @@ std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
   try {
     if (is_executed(cell.mode) && !is_model(text, cell.mode)) return {};
     const Results results = Runs(text, cell).results();
-    const std::string problem =
-        difference(results, cell.precision           ? reference_of(text, *cell.precision)
-                            : is_executed(cell.mode) ? added_to_themselves(expected)
-                                                     : expected);
+    const Results right = cell.precision           ? reference_of(text, *cell.precision)
+                          : is_executed(cell.mode) ? added_to_themselves(expected)
+                                                   : expected;
+    std::string problem = difference(results, right);
+    if (problem.empty() && cell.resumes) problem = problem_of_resuming(text, cell, right);
     return problem.empty() ? std::nullopt : std::optional(problem);
   } catch (const ArgumentError& error) {
     // Some planners need gradients. A loss without parameters has none.

@@ -35,6 +35,8 @@ struct Cell {
   /// after the run. Not where gradients are values, and not in stages and on devices.
   bool outputs = false;
   bool native = false;  ///< fused groups are compiled at once; otherwise all are interpreted
+  /// The program also runs with journals of its loops. It ends in the middle, twice, and continues.
+  bool resumes = false;
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
@@ -47,6 +49,11 @@ bool has_time_to_plan(std::uint64_t seed, std::uint32_t index);
 /// Random cell number `index` of a program.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
+
+/// How a cell runs a program, without a budget.
+RunOptions options_of(const Cell& cell);
+/// Likewise, by an `Execution` with these options.
+ExecutionStrategy strategy_of(const Cell& cell, const RunOptions& options);
 
 /// Keeps the code that cells compile in a folder for temporary files, where later runs find it.
 /// Does nothing if `XDG_CACHE_HOME` names a folder.
