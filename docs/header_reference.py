@@ -198,7 +198,8 @@ def is_chosen(names, section, only, without):
 
 def named_entries(text, only=(), without=()):
     """Names, prose and code. The name of a member begins with that of its class."""
-    text = re.sub(r"^namespace detail \{$.*?^\}  // namespace detail$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^namespace (palimpsest::)?detail \{$.*?^\}  // namespace \1detail$",
+                  lambda found: "namespace palimpsest {" if found[1] else "", text, flags=re.MULTILINE | re.DOTALL)
     classes = []
     hides = "namespace nn" not in text
     for prose, code, section in entries_of(text):
