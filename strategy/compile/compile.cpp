@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/planning_stop.h"
 #include "strategy/compile/cache_budget.h"
@@ -128,8 +129,14 @@ class Passes {
     const std::uint64_t labels = NodeLabels::hash_of(tape_);
     if (has_plan && labels == version.labels) return;
     const std::shared_ptr<const Lowered>& lowered = found_->lowered;
-    version.explanation = std::make_shared<const Explanation>(
-        graph_in(lowered), version.plan, version.planner, NodeLabels::of(tape_, *lowered));
+    std::vector<Explanation::Form> others;
+    for (const GraphForm form : forms_to_compare(options_, program_->forms)) {
+      const std::shared_ptr<const Lowered>& other = program_->forms.get(tape_, spec_, form);
+      if (other != lowered) others.push_back({graph_in(other), NodeLabels::of(tape_, *other)});
+    }
+    version.explanation =
+        std::make_shared<const Explanation>(graph_in(lowered), version.plan, version.planner,
+                                            NodeLabels::of(tape_, *lowered), std::move(others));
     version.labels = labels;
   }
 

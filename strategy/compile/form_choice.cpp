@@ -54,6 +54,19 @@ bool may_simplify(const RunOptions& options) {
   return options.simplify && !options.anomaly;
 }
 
+std::vector<GraphForm> forms_to_compare(const RunOptions& options, const LoweredForms& forms) {
+  if (const auto form = only_form(options)) return {*form};
+  std::vector<GraphForm> list;
+  const auto add = [&](bool simplify) {
+    if (may_fuse(options)) list.push_back({true, simplify});
+    list.push_back({false, simplify});
+  };
+  const bool simplify = may_simplify(options) && forms.is_simplified();
+  add(simplify);
+  if (simplify && forms.holds_longer()) add(false);
+  return list;
+}
+
 double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost) {
   const double unfused = one_pass_cost({false, false});
   return may_fuse(options) ? std::min(unfused, one_pass_cost({true, false})) : unfused;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "checkpoint/or_refusal.h"
 #include "strategy/base/options.h"
@@ -21,6 +22,9 @@ std::optional<GraphForm> only_form(const RunOptions& options);
 bool may_fuse(const RunOptions& options);
 /// True when common subexpressions and constants may be removed.
 bool may_simplify(const RunOptions& options);
+
+/// The forms that `plan_some_form` may compare, in its order.
+std::vector<GraphForm> forms_to_compare(const RunOptions& options, const LoweredForms& forms);
 
 /// Cost in seconds of running a form once.
 using OnePassCost = std::function<double(GraphForm)>;

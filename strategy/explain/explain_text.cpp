@@ -163,7 +163,7 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
   sentences.push_back("The smallest feasible budget is " + format_bytes(budgets.smallest.budget) +
                       ", with " + percent(budgets.smallest.overhead) +
                       " extra work. Within it most bytes are live during " +
-                      explanation.describe(budgets.smallest_node) + ".");
+                      budgets.smallest_node + ".");
   sentences.push_back("No schedule takes less than " + format_bytes(budgets.bound) + ".");
   return sentences;
 }

@@ -1,6 +1,7 @@
 #include "strategy/explain/explanation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -24,14 +25,68 @@ std::size_t peak_step_of(const Plan& plan) {
   return peak;
 }
 
+/// Plans a program in the forms that `backward` compares, and takes the cheapest plan.
+class FormSearch {
+ public:
+  struct Found {
+    Plan plan;
+    const NodeLabels* labels;  // of the form
+  };
+
+  explicit FormSearch(const Planner& planner) : planner_(planner) {}
+
+  void add(const Graph& graph, const NodeLabels& labels) {
+    forms_.push_back({&graph, &labels, Planning(graph, planner_), peak_bound(graph).bytes,
+                      graph.one_pass_cost()});
+  }
+
+  Bytes bound() const { return std::ranges::min_element(forms_, {}, &Form::bound)->bound; }
+
+  std::optional<Found> within(Bytes budget) {
+    std::optional<Found> found;
+    for (Form& form : forms_) {
+      const double cost = found ? found->plan.simulation.cost : INFINITY;
+      if (form.bound > budget || cost <= form.one_pass_cost) continue;
+      std::optional<Plan> plan = form.planning.look(budget);
+      if (plan && plan->simulation.cost < cost) found = Found{*std::move(plan), form.labels};
+    }
+    return found;
+  }
+
+  /// The smallest budget of all forms, and the plan within it.
+  std::pair<Bytes, Found> smallest() {
+    Bytes least = unlimited;
+    Form* best = &forms_.front();
+    for (Form& form : forms_) {
+      const Bytes budget = smallest_budget(*form.graph, planner_);
+      if (budget < least) best = &form;
+      least = std::min(least, budget);
+    }
+    if (std::optional<Found> found = within(least)) return {least, *std::move(found)};
+    return {least, {best->planning.make(least), best->labels}};
+  }
+
+ private:
+  struct Form {
+    const Graph* graph;
+    const NodeLabels* labels;
+    Planning planning;
+    Bytes bound;
+    double one_pass_cost;
+  };
+  const Planner& planner_;
+  std::vector<Form> forms_;
+};
+
 }  // namespace
 
 Explanation::Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
-                         PlannerPtr planner, NodeLabels labels)
+                         PlannerPtr planner, NodeLabels labels, std::vector<Form> others)
     : graph_(std::move(graph)),
       plan_(std::move(plan)),
       planner_(std::move(planner)),
       labels_(std::move(labels)),
+      others_(std::move(others)),
       peak_step_(peak_step_of(*plan_)) {}
 
 std::vector<Explanation::LiveStorage> Explanation::live_at(std::size_t step) const {
@@ -105,35 +160,37 @@ std::vector<Explanation::Repeated> Explanation::recomputed() const {
 }
 
 Explanation::Budgets Explanation::other_budgets(int points) const {
-  Planning planning(*graph_, *planner_);
+  FormSearch search(*planner_);
+  search.add(*graph_, labels_);
+  for (const Form& other : others_) search.add(*other.graph, other.labels);
   const double base =
       plan_->keep_all_cost > 0 ? plan_->keep_all_cost : plan_->simulation.one_pass_cost;
   const auto alternative = [&](Bytes budget, const Plan& plan) {
     const double overhead = base > 0 ? plan.simulation.cost / base - 1 : 0;
     return Alternative{budget, plan.predicted_peak(), overhead};
   };
-  Bytes budget = smallest_budget(*graph_, *planner_);
-  Plan smallest = planning.make(budget);
+  auto [budget, smallest] = search.smallest();
   const Bytes peak = plan_->predicted_peak();
   const Bytes budget_of_less = peak - peak / 10;
-  const std::optional<Plan> less = planning.look(budget_of_less);
+  const std::optional<FormSearch::Found> less = search.within(budget_of_less);
   // The search for the smallest budget is not exhaustive.
-  if (less && less->predicted_peak() < budget) {
-    budget = less->predicted_peak();
+  if (less && less->plan.predicted_peak() < budget) {
+    budget = less->plan.predicted_peak();
     smallest = *less;
   }
-  Budgets budgets{peak_bound(*graph_).bytes,
-                  alternative(budget, smallest),
-                  smallest.schedule.steps[peak_step_of(smallest)].id,
+  const NodeId node = smallest.plan.schedule.steps[peak_step_of(smallest.plan)].id;
+  Budgets budgets{search.bound(),
+                  alternative(budget, smallest.plan),
+                  smallest.labels->describe(node),
                   {},
                   {},
                   {}};
   const auto within = [&](Bytes more) -> std::optional<Alternative> {
-    const std::optional<Plan> plan = planning.look(more);
-    if (!plan) return {};
-    return alternative(more, *plan);
+    const std::optional<FormSearch::Found> found = search.within(more);
+    if (!found) return {};
+    return alternative(more, found->plan);
   };
-  if (less) budgets.less = alternative(budget_of_less, *less);
+  if (less) budgets.less = alternative(budget_of_less, less->plan);
   budgets.more = within(peak + std::min<Bytes>(1 << 20, peak / 10));
   budgets.curve.push_back(budgets.smallest);
   const Bytes range = std::max<Bytes>(0, plan_->keep_all_peak - budget);
@@ -143,6 +200,12 @@ Explanation::Budgets Explanation::other_budgets(int points) const {
     }
   }
   return budgets;
+}
+
+Bytes Explanation::metadata_bytes() const {
+  Bytes bytes = labels_.metadata_bytes();
+  for (const Form& other : others_) bytes += other.labels.metadata_bytes();
+  return bytes;
 }
 
 }  // namespace palimpsest

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "autodiff/export.h"
@@ -15,8 +16,15 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// plan with the compiled program.
 class Explanation {
  public:
+  /// The same program in another form, fused or not, in which it may run within other budgets.
+  struct Form {
+    std::shared_ptr<const Graph> graph;
+    NodeLabels labels;
+  };
+
+  /// `others` are the forms that `backward` compares with that of the plan, in its order.
   Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
-              PlannerPtr planner, NodeLabels labels);
+              PlannerPtr planner, NodeLabels labels, std::vector<Form> others = {});
 
   /// Why a storage occupies memory during a step.
   enum class Reason : std::uint8_t {
@@ -47,21 +55,22 @@ class Explanation {
   /// The nodes that run more than once, those that take longest first.
   std::vector<Repeated> recomputed() const;
 
-  /// A plan that the same planner finds within another budget.
+  /// A plan that the same planner finds within another budget, in the cheapest form.
   struct Alternative {
     Bytes budget;
     Bytes peak;
     double overhead;  ///< as `Plan::compute_overhead`
   };
   struct Budgets {
-    Bytes bound;           ///< a lower bound of every schedule's peak
-    Alternative smallest;  ///< within the smallest feasible budget that the planner finds
-    NodeId smallest_node;  ///< during which most bytes are live, within that budget
+    Bytes bound;                ///< a lower bound of every schedule's peak
+    Alternative smallest;       ///< within the smallest feasible budget that the planner finds
+    std::string smallest_node;  ///< during which most bytes are live then, as `describe` says
     std::optional<Alternative> less;  ///< 10 % less than this plan takes
     std::optional<Alternative> more;  ///< 1 MiB more, or 10 % more where that is less
     std::vector<Alternative> curve;   ///< `points` budgets, from the smallest to that of keep-all
   };
-  /// Plans within other budgets. Takes as long as planning within each.
+  /// Plans within other budgets, in the forms that `backward` compares. Takes as long as planning
+  /// within each.
   Budgets other_budgets(int points) const;
 
   const Graph& graph() const { return *graph_; }
@@ -74,14 +83,15 @@ class Explanation {
   /// `operation name (line)` of a node, as far as known.
   std::string describe(NodeId node) const { return labels_.describe(node); }
 
-  /// Bytes of the labels, in addition to the graph and plan, which programs own too.
-  Bytes metadata_bytes() const { return labels_.metadata_bytes(); }
+  /// Bytes of the labels, in addition to graphs and plan, which programs own too.
+  Bytes metadata_bytes() const;
 
  private:
   std::shared_ptr<const Graph> graph_;
   std::shared_ptr<const Plan> plan_;
   PlannerPtr planner_;
   NodeLabels labels_;
+  std::vector<Form> others_;
   std::size_t peak_step_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "strategy/explain/page.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
+#include "tests/strategy/random_program.h"
 #include "tests/temporary_file.h"
 
 namespace palimpsest::explanation_test {
@@ -125,6 +126,37 @@ TEST_CASE("other budgets are feasible, and cost no less when they are smaller") 
   CHECK(std::ranges::is_sorted(found.curve, std::ranges::greater(),
                                &Explanation::Alternative::overhead));
   CHECK(found.curve.back().overhead == 0);
+}
+
+TEST_CASE("other budgets are those of the form that backward takes within them") {
+  int smaller_in_another_form = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("program " << seed);
+    Tape tape;
+    const Var loss = record_random(tape, seed, 30).loss;
+    const Report report = backward(loss, {.threads = 1}).report();
+    const Explanation& explanation = *report.explanation;
+    const Explanation::Budgets found = explanation.other_budgets(3);
+    std::vector<Explanation::Alternative> all = found.curve;
+    if (found.less) all.push_back(*found.less);
+    if (found.more) all.push_back(*found.more);
+    for (const Explanation::Alternative& each : all) {
+      INFO("budget " << each.budget);
+      Tape again;
+      const Var same = record_random(again, seed, 30).loss;
+      const Plan plan = plan_backward(same, {.memory_budget = each.budget, .threads = 1});
+      CHECK(plan.compute_overhead() == each.overhead);
+    }
+    try {
+      plan_backward(loss, {.memory_budget = found.smallest.peak / 2, .threads = 1});
+      FAIL("half of the smallest budget is enough");
+    } catch (const BudgetError& error) {
+      CHECK(found.smallest.budget <= error.smallest_feasible());
+    }
+    const Bytes in_this_form = smallest_budget(explanation.graph(), *automatic({.moves = 0}));
+    if (found.smallest.budget < in_this_form) ++smaller_in_another_form;
+  }
+  CHECK(smaller_in_another_form > 0);
 }
 
 Report run_of(int width, int& line, const RunOptions& options = {}) {
