@@ -48,7 +48,7 @@ void Adjoints::leave(NodeId node) {
 Var Adjoints::sum(ValueId value) {
   if (!inside(value)) return Var();
   if (const auto slices = slices_.find(value); slices != slices_.end()) {
-    const Blame blame(tape_, tape_.where(slices->second[0].node()));
+    const Blame blame(tape_, slices->second[0].node());
     for (const Var& together : put_together(slices->second)) add_whole(value, together);
     slices_.erase(slices);
   }
@@ -78,7 +78,7 @@ void Adjoints::add_product(ValueId value, const Var& a, const Var& b) {
   const std::int64_t rows = a.shape()[0];
   const std::int64_t most = most_rows(a.shape()[1], b.shape()[1]);
   if (products.rows + rows > most) add_together(value, std::exchange(products, {}));
-  if (products.a.empty()) products.where = tape_.where(b.node());
+  if (products.a.empty()) products.first = b.node();
   products.a.push_back(a);
   products.b.push_back(b);
   products.rows += rows;
@@ -87,7 +87,7 @@ void Adjoints::add_product(ValueId value, const Var& a, const Var& b) {
 
 void Adjoints::add_together(ValueId value, const Products& products) {
   if (products.a.empty()) return;
-  const Blame blame(tape_, products.where);
+  const Blame blame(tape_, products.first);
   const auto stacked = [](const std::vector<Var>& parts) {
     return parts.size() == 1 ? parts[0] : concat(parts, 0);
   };

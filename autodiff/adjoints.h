@@ -40,7 +40,7 @@ class Adjoints {
     std::vector<Var> a;
     std::vector<Var> b;
     std::int64_t rows = 0;
-    Where where;  ///< of the first product
+    NodeId first = none;  ///< a node of the first product
   };
 
   bool inside(ValueId value) const {

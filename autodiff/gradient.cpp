@@ -111,7 +111,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   if (!needed) return;
 
   const std::span<Pullback::InputAdjoint> input_adjoints = bench.no_adjoints(inputs);
-  const Blame blame(tape, tape.where(node));
+  const Blame blame(tape, node);
   tape.operation(node).vjp(Pullback(tape, node, bench.output_adjoints, input_adjoints, wanted));
   const auto require_here = [&](const Var& var) {
     if (!var.belongs_to(tape)) throw_foreign(var, tape.operation(node).name, tape.where(node));

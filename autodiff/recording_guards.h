@@ -48,20 +48,33 @@ class [[nodiscard]] RedirectedRecording {
   const RedirectedRecording* before_;  // on this thread
 };
 
-/// While it exists, nodes are recorded with the source line `where`. Adjoint nodes thus carry the
-/// line of the forward node that they differentiate.
+/// While it exists, nodes are recorded with the source line `where`.
 class [[nodiscard]] Blame {
  public:
-  Blame(Tape& tape, const Where& where) : tape_(tape), outer_(tape.blame_), where_(where) {
+  Blame(Tape& tape, const Where& where)
+      : tape_(tape), outer_(tape.blame_), outer_scopes_(tape.scopes_), where_(where) {
     tape.blame_ = &where_;
   }
-  ~Blame() { tape_.blame_ = outer_; }
+  /// Adjoint nodes carry the line of the forward node that they differentiate and, outside of all
+  /// scopes, its scopes.
+  Blame(Tape& tape, NodeId differentiated) : Blame(tape, tape.where(differentiated)) {
+    Tape::Scopes& scopes = tape.scopes_;
+    if (scopes.path == 0 || scopes.is_inherited) {
+      scopes.path = tape.nodes_[differentiated].scope;
+      scopes.is_inherited = scopes.path != 0;
+    }
+  }
+  ~Blame() {
+    tape_.blame_ = outer_;
+    tape_.scopes_ = outer_scopes_;
+  }
   Blame(const Blame&) = delete;
   Blame& operator=(const Blame&) = delete;
 
  private:
   Tape& tape_;
   const Where* outer_;
+  Tape::Scopes outer_scopes_;
   Where where_;
 };
 

@@ -124,14 +124,14 @@ Var Tape::find_or_record(const Tensor& tensor, bool trainable, std::string_view 
     return tape.find_or_record(tensor, trainable, name, where);
   }
   if (const Var leaf = find_leaf(tensor, trainable, name, where); leaf.defined()) return leaf;
-  const std::uint32_t scope = std::exchange(scope_, 0);
+  const Scopes scopes = std::exchange(scopes_, {});
   try {
     const Var made =
         leaf(trainable ? parameter_operation : constant_operation, tensor, name, where);
-    scope_ = scope;
+    scopes_ = scopes;
     return made;
   } catch (...) {
-    scope_ = scope;
+    scopes_ = scopes;
     throw;
   }
 }
@@ -241,7 +241,8 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
   // Reserved now, because `note_taken_off` must not allocate.
   if (taken_off_.size() == taken_off_.capacity()) taken_off_.reserve(2 * taken_off_.size() + 1);
   nodes_.push_back({&operation, std::move(attributes), where,
-                    static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
+                    static_cast<std::uint32_t>(inputs_.size()), first, 0, scopes_.path,
+                    scopes_.stage, blocked_, scopes_.is_inherited});
   try {
     for (const Var& input : inputs) inputs_.push_back(input.id());
     for (const ValueType& type : outputs) {
@@ -343,6 +344,7 @@ void Tape::copy_nodes(const Tape& other) {
   sizes_ = other.sizes_;
   buffers_.resize(values_.size());
   names_ = other.names_;
+  name_hashes_ = other.name_hashes_;
   name_ids_ = other.name_ids_;
   generation_ = other.generation_;
   part_ = other.part_;
@@ -357,7 +359,8 @@ void Tape::accompany(const Tape& other) {
 bool Tape::Node::comes_again(const Node& later, std::uint32_t round) const {
   return operation == later.operation && first_input == later.first_input &&
          first_output == later.first_output && name == later.name && scope == later.scope &&
-         blocked == later.blocked && same_line(where, later.where) &&
+         stage == later.stage && blocked == later.blocked &&
+         inherits_scope == later.inherits_scope && same_line(where, later.where) &&
          attributes.are_in_round(round, later.attributes);
 }
 
@@ -381,20 +384,19 @@ bool Tape::begins(const Tape& other) const {
   return begin(names_, other.names_) || begin(other.names_, names_);
 }
 
-Tape::Scope::Scope(Tape& tape, std::string_view name)
-    : tape_(tape.recording()), outer_(tape_.scope_) {
-  if (name.empty()) throw ArgumentError("[scope] a scope needs a name; give one, such as layer1");
-  const std::string& outer = tape_.names_[outer_];
-  tape_.scope_ = tape_.intern(outer.empty() ? std::string(name) : outer + "/" + std::string(name));
-}
-
-Tape::Scope::~Scope() { tape_.scope_ = outer_; }
-
 std::uint32_t Tape::intern(std::string_view name) {
-  const auto [entry, fresh] =
-      name_ids_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
-  if (fresh) names_.emplace_back(name);
-  return entry->second;
+  if (const auto known = name_ids_.find(name); known != name_ids_.end()) return known->second;
+  const auto id = static_cast<std::uint32_t>(names_.size());
+  const auto added = name_ids_.emplace(name, id).first;
+  try {
+    name_hashes_.push_back(NameHash()(name));
+    names_.emplace_back(name);
+  } catch (...) {  // out of memory
+    name_hashes_.resize(id);
+    name_ids_.erase(added);
+    throw;
+  }
+  return id;
 }
 
 bool Tape::is_parameter(NodeId node) const {

@@ -132,19 +132,46 @@ class Tape {
     return {tape.seed_, tape.generation_, tape.streams_++};
   }
 
+ private:
+  /// The scopes of nodes to be recorded, as indices of names.
+  struct Scopes {
+    std::uint32_t path = 0;   // all, joined by '/'
+    std::uint32_t stage = 0;  // without those of modules and of differentiated nodes
+    bool is_inherited = false;
+  };
+
+ public:
   /// While it exists, nodes are recorded under `name`. Scopes nest, as in "layer3/attention".
   class [[nodiscard]] Scope {
    public:
     Scope(Tape& tape, std::string_view name);
-    ~Scope();
+    /// Instead of the current scopes, those of a node of the same or another tape.
+    Scope(Tape& tape, const Tape& from, NodeId node);
+    ~Scope() { tape_.scopes_ = outer_; }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     Tape& tape_;
-    std::uint32_t outer_;
+    Scopes outer_;
   };
   Scope scope(std::string_view name) { return Scope(*this, name); }
+
+  /// While it exists, nodes are recorded under the path of a module in its model, as in
+  /// "encoder/0/attention". A begin of the path that the current scopes end with is not repeated,
+  /// so the modules within a module nest. An empty path changes nothing. Unlike other scopes, those
+  /// of modules end no stage of a `hybrid` tape.
+  class [[nodiscard]] ModuleScope {
+   public:
+    ModuleScope(Tape& tape, std::string_view path);
+    ~ModuleScope() { tape_.scopes_.path = outer_; }
+    ModuleScope(const ModuleScope&) = delete;
+    ModuleScope& operator=(const ModuleScope&) = delete;
+
+   private:
+    Tape& tape_;
+    std::uint32_t outer_;
+  };
 
   /// While it exists, no derivative flows through the nodes recorded.
   class [[nodiscard]] NoGradient {
@@ -212,8 +239,17 @@ class Tape {
   bool is_parameter(NodeId node) const;
   /// The name that the user gave, or empty.
   std::string_view name(NodeId node) const { return names_[nodes_[node].name]; }
-  /// The scopes of the node, outermost first, joined by '/'.
+  /// The scopes of the node, outermost first, joined by '/'. An adjoint that was recorded outside
+  /// all scopes has those of the node that it differentiates.
   std::string_view scope_of(NodeId node) const { return names_[nodes_[node].scope]; }
+  /// Likewise, without scopes of modules and of differentiated nodes.
+  std::string_view stage_of(NodeId node) const { return names_[nodes_[node].stage]; }
+  /// True for an adjoint that has the scopes of the node that it differentiates.
+  bool inherits_scope(NodeId node) const { return nodes_[node].inherits_scope; }
+  /// A hash of scopes and name, equal for equal texts also on other tapes.
+  std::size_t name_hash(NodeId node) const {
+    return 31 * name_hashes_[nodes_[node].scope] + name_hashes_[nodes_[node].name];
+  }
   /// Text for messages: scope, name, operation and id, as in `layer3/attention matmul #17`.
   std::string describe(NodeId node) const;
   void set_name(NodeId node, std::string_view name);
@@ -267,7 +303,9 @@ class Tape {
     ValueId first_output;
     std::uint32_t name;
     std::uint32_t scope;
+    std::uint32_t stage;
     bool blocked;
+    bool inherits_scope;
 
     /// True when `later` does the same on a tape that was cleared `round` more times.
     bool comes_again(const Node& later, std::uint32_t round) const;
@@ -338,7 +376,14 @@ class Tape {
   std::vector<std::int64_t> sizes_;
   std::vector<Buffer> buffers_;
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::uint32_t> name_ids_;
+  std::vector<std::size_t> name_hashes_;
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>()(name);
+    }
+  };
+  std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> name_ids_;
   /// Leaves by the address of their elements, among the first `indexed_` nodes; see `find_leaf`.
   /// Bodies of loops may look for leaves on several threads.
   std::mutex leaves_mutex_;
@@ -351,7 +396,7 @@ class Tape {
   std::uint32_t streams_ = 0;
   std::uint32_t part_ = 0;
   std::uint64_t changes_ = 0;
-  std::uint32_t scope_ = 0;
+  Scopes scopes_;
   bool blocked_ = false;
   bool suspended_ = false;  // a trace is being recorded; the evaluator is not notified
   std::atomic<std::uint32_t> redirections_ = 0;

@@ -12,12 +12,8 @@ namespace palimpsest {
 /// blocked.
 class Trace::Copier {
  public:
-  Copier(const Tape& from, Tape& to)
-      : from_(from), to_(to), scope_(to.scope_), blocked_(to.blocked_) {}
-  ~Copier() {
-    to_.scope_ = scope_;
-    to_.blocked_ = blocked_;
-  }
+  Copier(const Tape& from, Tape& to) : from_(from), to_(to), blocked_(to.blocked_) {}
+  ~Copier() { to_.blocked_ = blocked_; }
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
@@ -27,7 +23,7 @@ class Trace::Copier {
 
   void copy(NodeId node) {
     const Blame blame(to_, from_.where(node));
-    to_.scope_ = to_.intern(from_.scope_of(node));
+    const Tape::Scope scope(to_, from_, node);
     to_.blocked_ = blocked_ || from_.is_blocked(node);
     const ValueId first = from_.first_output(node);
     if (from_.is_leaf(node)) {
@@ -50,7 +46,6 @@ class Trace::Copier {
  private:
   const Tape& from_;
   Tape& to_;
-  std::uint32_t scope_;
   bool blocked_;
   std::unordered_map<ValueId, Var> mapped_;
 };

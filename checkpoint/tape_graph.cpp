@@ -93,7 +93,8 @@ std::vector<Segment> segments_in_scope(const Tape& tape, std::string_view scope)
   std::string_view path;   // of the previous node
   std::string_view match;  // its prefix that matches
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    const std::string_view here = tape.scope_of(node);
+    const std::string_view here =
+        tape.inherits_scope(node) ? std::string_view() : tape.scope_of(node);
     const bool moved = here.data() != path.data();
     const std::string_view part = moved ? matching_part(here, scope) : match;
     if (!part.empty() && part == match) {

@@ -41,6 +41,7 @@ Var Attention::operator()(const Located& x, const Var& mask) const {
 
 Var Attention::operator()(const Located& queries, const Var& keys, const Var& values,
                           const Var& mask) const {
+  const auto scope = mode_.scope(queries.var.tape());
   AttentionParameters parameters;
   const auto record = [&](const Linear& layer, Var& weight, Var& bias) {
     weight = layer.weight.on(queries);

@@ -12,6 +12,8 @@ Dropout::Dropout(Parameters parameters, double probability)
 }
 
 Var Dropout::operator()(const Located& x) const {
+  require_value(x.var, "dropout", x.where);
+  const auto scope = mode_.scope(x.var.tape());
   return dropout(x.var, probability_, mode_.is_training(), x.where);
 }
 

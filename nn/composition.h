@@ -70,25 +70,31 @@ class Sequential {
 };
 
 /// Several layers of one kind, one after the other, as in `Stack<Block> blocks(p / "blocks", 12,
-/// width, heads)`. Layer i is `Layer{p / "blocks" / "i", width, heads}`.
+/// width, heads)`. Layer i is `Layer{p / "blocks" / "i", width, heads}`, and is called in that
+/// scope.
 template <class Layer>
 class Stack {
  public:
   template <class... Arguments>
   Stack(const Parameters& parameters, int count, const Arguments&... arguments) {
     for (int i = 0; i < count; ++i) {
-      layers_.push_back(Layer{parameters / std::to_string(i), arguments...});
+      scopes_.push_back(parameters / std::to_string(i));
+      layers_.push_back(Layer{scopes_.back(), arguments...});
     }
   }
 
   Var operator()(const Located& x) const {
     Var y = x.var;
-    for (const Layer& layer : layers_) y = call_layer(layer, Located(y, x.where));
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto scope = scopes_[i].scope(y.tape());
+      y = call_layer(layers_[i], Located(y, x.where));
+    }
     return y;
   }
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:
+  std::vector<Parameters> scopes_;  // by layer
   std::vector<Layer> layers_;
 };
 

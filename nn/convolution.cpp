@@ -22,6 +22,7 @@ Convolution::Convolution(Parameters parameters, std::int64_t inputs, std::int64_
 }
 
 Var Convolution::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);  // recorded before the bias
   return convolution(x.var, w, bias.defined() ? bias.on(x) : Var(), options, x.where);
 }

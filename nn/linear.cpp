@@ -15,6 +15,7 @@ Linear::Linear(Parameter given_weight, Parameter given_bias)
     : weight(std::move(given_weight)), bias(std::move(given_bias)) {}
 
 Var Linear::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);  // recorded before the bias
   return linear(x.var, w, bias.defined() ? bias.on(x) : Var(), x.where);
 }

@@ -37,6 +37,7 @@ LayerNorm::LayerNorm(Parameters parameters, std::int64_t width, double small)
       epsilon(small) {}
 
 Var LayerNorm::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);  // recorded before the bias
   return layer_norm(x.var, w, bias.on(x), epsilon, x.where);
 }
@@ -45,6 +46,7 @@ RmsNorm::RmsNorm(Parameters parameters, std::int64_t width, double small)
     : weight(parameters.add("weight", {width}, init::ones(), {})), epsilon(small) {}
 
 Var RmsNorm::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   return rms_norm(x.var, weight.on(x), epsilon, x.where);
 }
 
@@ -56,6 +58,7 @@ GroupNorm::GroupNorm(Parameters parameters, std::int64_t channels, std::int64_t 
       epsilon(small) {}
 
 Var GroupNorm::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);
   return group_norm(x.var, groups, w, bias.on(x), epsilon, x.where);
 }
@@ -77,6 +80,7 @@ BatchNormLayer::BatchNormLayer(Parameters parameters, std::int64_t channels,
 }
 
 Var BatchNormLayer::operator()(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);
   const Var b = bias.on(x);
   if (!mode_.is_training()) {
@@ -103,6 +107,7 @@ WeightNorm::WeightNorm(Parameters parameters, const Shape& shape,
       axis(kept_axis) {}
 
 Var WeightNorm::on(const Located& x) const {
+  const auto scope = direction.scope(x.var.tape());
   const Var v = direction.on(x);
   return weight_norm(v, magnitude.on(x), axis, x.where);
 }
@@ -116,6 +121,7 @@ SpectralNormLayer::SpectralNormLayer(Parameters parameters, const Shape& shape,
       mode_(parameters) {}
 
 Var SpectralNormLayer::on(const Located& x) const {
+  const auto scope = weight.scope(x.var.tape());
   const Var w = weight.on(x);
   SpectralNormOptions now = options;
   if (!mode_.is_training()) now.iterations = 0;

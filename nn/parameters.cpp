@@ -66,6 +66,12 @@ Var Parameter::on(Tape& tape, Where where) const {
   return tape.find_or_record(tensor(), is_trainable(), name(), where);
 }
 
+Tape::ModuleScope Parameter::scope(Tape& tape) const {
+  const std::string_view path = defined() ? std::string_view(name()) : std::string_view();
+  const std::size_t last = path.rfind('/');
+  return {tape, last == path.npos ? std::string_view() : path.substr(0, last)};
+}
+
 // The container -----------------------------------------------------------------------------------
 
 struct Parameters::Contents {
@@ -175,6 +181,11 @@ Bytes Parameters::bytes() const {
 
 void Parameters::record(Tape& tape, Where where) const {
   for (const Parameter& each : all()) each.on(tape, where);
+}
+
+Tape::ModuleScope Parameters::scope(Tape& tape) const {
+  const std::string_view path = prefix_;
+  return {tape, path.substr(0, path.empty() ? 0 : path.size() - 1)};
 }
 
 void Parameters::set_frozen(bool frozen) const {

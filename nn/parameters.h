@@ -39,6 +39,9 @@ class Parameter {
   Var on(Tape& tape, Where where = Where::current()) const;
   /// Likewise, on the tape of x.
   Var on(const Located& x) const { return on(x.var.tape(), x.where); }
+  /// While it exists, nodes are recorded in the scope of the parameter, which is that of its
+  /// module: "encoder/linear" for "encoder/linear/weight". See `Parameters::scope`.
+  Tape::ModuleScope scope(Tape& tape) const;
 
   bool operator==(const Parameter&) const = default;
 
@@ -109,6 +112,10 @@ class Parameters {
   /// Records all parameters and states of this scope that the tape does not have yet. Layers record
   /// what they need themselves, but inside `checkpoint` they cannot.
   void record(Tape& tape, Where where = Where::current()) const;
+  /// While it exists, nodes are recorded in this scope, so that reports name the module. Every
+  /// layer opens the scope of its parameters when it is called; a struct of layers may do so too.
+  /// See `Tape::ModuleScope`.
+  Tape::ModuleScope scope(Tape& tape) const;
 
   /// Frozen parameters are recorded as constants. States stay as they are. Throws `ArgumentError`
   /// for a scope without parameters, which may be a misspelt one.

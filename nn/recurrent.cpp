@@ -40,11 +40,13 @@ Var RecurrentWeights::first_state(const Located& x) const {
 }
 
 RecurrentOutput Rnn::operator()(const Located& x, const Var& h) const {
+  const auto scope = weights.input.scope(x.var.tape());
   const CellParameters cell = weights.on(x);
   return rnn(x.var, h.defined() ? h : weights.first_state(x), cell, activation, x.where);
 }
 
 LstmOutput Lstm::operator()(const Located& x, const LstmState& state) const {
+  const auto scope = weights.input.scope(x.var.tape());
   const CellParameters cell = weights.on(x);
   const LstmState first{state.h.defined() ? state.h : weights.first_state(x),
                         state.c.defined() ? state.c : weights.first_state(x)};
@@ -52,6 +54,7 @@ LstmOutput Lstm::operator()(const Located& x, const LstmState& state) const {
 }
 
 RecurrentOutput Gru::operator()(const Located& x, const Var& h) const {
+  const auto scope = weights.input.scope(x.var.tape());
   const CellParameters cell = weights.on(x);
   return gru(x.var, h.defined() ? h : weights.first_state(x), cell, x.where);
 }

@@ -231,6 +231,7 @@ struct UpConvolution {
                      {.in = inputs, .out = outputs})) {}
 
   Var operator()(const Var& x) const {
+    const auto scope = weight.scope(x.tape());  // reports name the layer
     return transposed_convolution(x, weight.on(x), {}, {.stride = 2});
   }
 

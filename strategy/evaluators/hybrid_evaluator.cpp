@@ -8,7 +8,7 @@ namespace palimpsest {
 namespace {
 
 std::string_view outermost_scope(const Tape& tape, NodeId node) {
-  const std::string_view scopes = tape.scope_of(node);
+  const std::string_view scopes = tape.stage_of(node);
   return scopes.substr(0, scopes.find('/'));
 }
 

@@ -33,6 +33,14 @@ std::string reason_of(const Explanation& explanation, const Explanation::LiveSto
   return {};
 }
 
+/// The begin of a row: bytes, their share, and number of values.
+std::string head_of(Bytes bytes, Bytes all, std::uint32_t count) {
+  char head[64];
+  std::snprintf(head, sizeof head, "  %10s %6s %5u× ", format_bytes(bytes).c_str(),
+                percent(ratio(bytes, all)).c_str(), count);
+  return head;
+}
+
 /// Storages that have operation, line and reason in common.
 struct Row {
   Bytes bytes = 0;
@@ -81,6 +89,71 @@ std::string name_of(const Explanation& explanation, const Row& row) {
   return text;
 }
 
+/// The path of one more scope than `outer` has. `outer` is a begin of `path`, in whole scopes.
+std::string_view one_deeper(std::string_view path, std::string_view outer) {
+  if (path.size() == outer.size()) return path;
+  const std::size_t end = path.find('/', outer.empty() ? 0 : outer.size() + 1);
+  return path.substr(0, end);
+}
+
+/// The live values under one scope.
+struct ScopeRow {
+  std::string_view path;
+  Bytes bytes = 0;
+  std::vector<Explanation::LiveStorage> values;
+};
+
+/// The values of a row, divided by the next inner scopes. Those in no inner scope stay together.
+std::vector<ScopeRow> divided(const Explanation& explanation, const ScopeRow& row) {
+  std::map<std::string_view, ScopeRow> parts;
+  for (const Explanation::LiveStorage& each : row.values) {
+    const std::string_view path = one_deeper(explanation.labels().scope(each.node), row.path);
+    ScopeRow& part = parts[path];
+    part.path = path;
+    part.bytes += each.bytes;
+    part.values.push_back(each);
+  }
+  std::vector<ScopeRow> made;
+  for (auto& [path, part] : parts) made.push_back(std::move(part));
+  return made;
+}
+
+/// The bytes of values by scope, largest first. The largest scopes are divided into inner ones as
+/// long as there is room for their rows. Empty without scopes.
+std::string by_scope(const Explanation& explanation,
+                     const std::vector<Explanation::LiveStorage>& live, Bytes all) {
+  std::vector<ScopeRow> rows = divided(explanation, {{}, all, live});
+  if (rows.size() == 1 && rows[0].path.empty()) return {};
+  const auto sort = [&] {
+    std::ranges::stable_sort(rows, std::ranges::greater(), &ScopeRow::bytes);
+  };
+  sort();
+  for (std::size_t i = 0; i < rows.size();) {
+    std::vector<ScopeRow> parts = divided(explanation, rows[i]);
+    const bool is_same = parts.size() == 1 && parts[0].path == rows[i].path;
+    if (is_same || rows.size() - 1 + parts.size() > most_rows || rows[i].path.empty()) {
+      ++i;
+      continue;
+    }
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(i));
+    rows.insert(rows.end(), parts.begin(), parts.end());
+    sort();
+    i = 0;
+  }
+  std::string text = "by scope:\n";
+  Bytes shown = 0;
+  for (const ScopeRow& row : std::span(rows).first(std::min(most_rows, rows.size()))) {
+    text += head_of(row.bytes, all, static_cast<std::uint32_t>(row.values.size()));
+    text.append(row.path.empty() ? std::string_view("no scope") : row.path).append("\n");
+    shown += row.bytes;
+  }
+  if (rows.size() > most_rows) {
+    text += "  and " + std::to_string(rows.size() - most_rows) + " other scopes, " +
+            format_bytes(all - shown) + "\n";
+  }
+  return text;
+}
+
 std::string at_the_peak(const Explanation& explanation) {
   const Plan& plan = explanation.plan();
   const std::vector<Explanation::LiveStorage> live = explanation.live_at(explanation.peak_step());
@@ -95,17 +168,15 @@ std::string at_the_peak(const Explanation& explanation) {
   Bytes shown = 0;
   for (const Row& row : rows) {
     if (&row - rows.data() == most_rows) break;
-    char head[64];
-    std::snprintf(head, sizeof head, "  %10s %6s %5u× ", format_bytes(row.bytes).c_str(),
-                  percent(ratio(row.bytes, bytes)).c_str(), row.count);
-    text += head + name_of(explanation, row) + ", " + reason_of(explanation, row.first) + "\n";
+    text += head_of(row.bytes, bytes, row.count) + name_of(explanation, row) + ", " +
+            reason_of(explanation, row.first) + "\n";
     shown += row.bytes;
   }
   if (rows.size() > most_rows) {
     text += "  and " + std::to_string(rows.size() - most_rows) + " kinds of smaller values, " +
             format_bytes(bytes - shown) + "\n";
   }
-  return text;
+  return text + by_scope(explanation, live, bytes);
 }
 
 std::string recomputation(const Explanation& explanation) {
@@ -162,8 +233,8 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
   }
   sentences.push_back("The smallest feasible budget is " + format_bytes(budgets.smallest.budget) +
                       ", with " + percent(budgets.smallest.overhead) +
-                      " extra work. Within it most bytes are live during " +
-                      budgets.smallest_node + ".");
+                      " extra work. Within it most bytes are live during " + budgets.smallest_node +
+                      ".");
   sentences.push_back("No schedule takes less than " + format_bytes(budgets.bound) + ".");
   return sentences;
 }

@@ -15,7 +15,7 @@ std::string percent(double fraction);
 std::vector<std::string> sentences_of(const Explanation& explanation,
                                       const Explanation::Budgets& budgets);
 
-/// The answers of an explanation as text of at most about 60 lines. Plans within a few other
+/// The answers of an explanation as text of at most about 75 lines. Plans within a few other
 /// budgets, which takes as long as planning does.
 std::string explain(const Explanation& explanation);
 

@@ -1,6 +1,5 @@
 #include "strategy/explain/node_labels.h"
 
-#include <functional>
 #include <unordered_map>
 
 #include "strategy/compile/fusion/work.h"
@@ -26,10 +25,15 @@ class NodeLabels::Builder {
  public:
   explicit Builder(std::uint32_t nodes) { labels_.nodes_.reserve(nodes); }
 
-  void add(std::string operation, std::string name, std::string line) {
+  void add(std::string operation, std::string_view scope, std::string_view own_name,
+           std::string line) {
+    std::string name(scope);
+    if (!scope.empty() && !own_name.empty()) name += '/';
+    name.append(own_name);
     const std::uint32_t first = index(std::move(operation));
     const std::uint32_t second = index(std::move(name));
-    labels_.nodes_.push_back({first, second, index(std::move(line))});
+    const std::uint32_t third = index(std::move(line));
+    labels_.nodes_.push_back({first, second, third, index(std::string(scope))});
   }
 
   NodeLabels take() { return std::move(labels_); }
@@ -51,10 +55,8 @@ NodeLabels NodeLabels::of(const Tape& tape, const Lowered& lowered) {
   Builder builder(units);
   for (NodeId unit = 0; unit < units; ++unit) {
     const NodeId node = lowered.node(unit);
-    std::string name(tape.scope_of(node));
-    if (!name.empty() && !tape.name(node).empty()) name += '/';
-    name.append(tape.name(node));
-    builder.add(operation_of(tape, lowered, unit), std::move(name), short_line(tape.where(node)));
+    builder.add(operation_of(tape, lowered, unit), tape.scope_of(node), tape.name(node),
+                short_line(tape.where(node)));
   }
   return builder.take();
 }
@@ -62,7 +64,7 @@ NodeLabels NodeLabels::of(const Tape& tape, const Lowered& lowered) {
 NodeLabels NodeLabels::of(const Graph& graph) {
   Builder builder(graph.node_count());
   for (NodeId node = 0; node < graph.node_count(); ++node) {
-    builder.add(graph.describe(node), {}, {});
+    builder.add(graph.describe(node), {}, {}, {});
   }
   return builder.take();
 }
@@ -72,11 +74,7 @@ std::uint64_t NodeLabels::hash_of(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Where& where = tape.where(node);
     hash = mix(hash, reinterpret_cast<std::uintptr_t>(where.file_name()) + where.line());
-    const auto add = [&](std::string_view text) {
-      if (!text.empty()) hash = mix(hash, std::hash<std::string_view>()(text));
-    };
-    add(tape.scope_of(node));
-    add(tape.name(node));
+    hash = mix(hash, tape.name_hash(node));
   }
   return hash;
 }

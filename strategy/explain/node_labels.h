@@ -30,13 +30,16 @@ class NodeLabels {
   std::string_view name(NodeId node) const { return texts_[nodes_[node][1]]; }
   /// As in `model.cpp:14`; empty where it is not known.
   std::string_view line(NodeId node) const { return texts_[nodes_[node][2]]; }
+  /// As in `layer3/attention`; empty outside all scopes.
+  std::string_view scope(NodeId node) const { return texts_[nodes_[node][3]]; }
 
   /// `operation name (line)` of a node, as far as known.
   std::string describe(NodeId node) const;
 
-  /// The different texts. `indices` says which of them are a node's operation, name and line.
+  /// The different texts. `indices` says which of them are a node's operation, name, line and
+  /// scope.
   const std::vector<std::string>& texts() const { return texts_; }
-  const std::array<std::uint32_t, 3>& indices(NodeId node) const { return nodes_[node]; }
+  const std::array<std::uint32_t, 4>& indices(NodeId node) const { return nodes_[node]; }
 
   Bytes metadata_bytes() const;
 
@@ -44,7 +47,7 @@ class NodeLabels {
   class Builder;
 
   std::vector<std::string> texts_;
-  std::vector<std::array<std::uint32_t, 3>> nodes_;
+  std::vector<std::array<std::uint32_t, 4>> nodes_;
 };
 
 }  // namespace palimpsest

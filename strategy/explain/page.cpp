@@ -33,8 +33,9 @@ void add_nodes(json& page, const Explanation& explanation) {
   page["texts"] = labels.texts();
   json nodes = json::array();
   for (NodeId node = 0; node < graph.node_count(); ++node) {
-    const auto& [operation, name, line] = labels.indices(node);
-    nodes.push_back({operation, name, line, explanation.is_backward(node), graph.cost(node)});
+    const auto& [operation, name, line, scope] = labels.indices(node);
+    nodes.push_back(
+        {operation, name, line, explanation.is_backward(node), graph.cost(node), scope});
   }
   page["nodes"] = std::move(nodes);
 }

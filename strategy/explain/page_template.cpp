@@ -90,7 +90,7 @@ function table(heads, rows) {
 function section(title, ...children) { main.append(element('h2', {}, title), ...children); }
 function share(part) { const bar = element('div', {class: 'bar'}); bar.style.width = 100 * part + '%'; return bar; }
 
-// Nodes are [operation, name, line, is backward, seconds]; the first three are indices of texts.
+// Nodes are [operation, name, line, is backward, seconds, scope]; those but the numbers are indices of texts.
 const text = (node, i) => data.texts[data.nodes[node][i]];
 function describe(node) {
   const name = text(node, 1), line = text(node, 2);
@@ -161,7 +161,7 @@ function group(key, node) {
   if (key === 'value') return describe(node);
   if (key === 'operation') return text(node, 0);
   if (key === 'line') return text(node, 2) || 'unknown line';
-  return text(node, 1).replace(/\/?[^/]*$/, '') || 'no scope';
+  return text(node, 5) || 'no scope';
 }
 const grouping = element('select', {'aria-label': 'Group values by'});
 for (const key of ['value', 'operation', 'scope', 'line']) grouping.append(element('option', {value: key}, 'by ' + key));

@@ -60,6 +60,16 @@ EXAMPLE(Parameters::convert, Parameters::record, Parameters::summary) {
   // → f64 2 false
 }
 
+EXAMPLE(Parameters::scope, Parameter::scope) {
+  nn::Parameters p;
+  const nn::Parameter gain = (p / "encoder").add("gain", Tensor::ones({2}));
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2}));
+  const auto scope = (p / "encoder").scope(tape);  // that of `gain` too
+  const Var y = x * gain.on(x);
+  print(tape.scope_of(y.node()));  // → encoder
+}
+
 EXAMPLE(Linear, LinearOptions) {
   nn::Parameters p;
   const nn::Linear layer(p / "fc", 4, 2, {.bias = false});

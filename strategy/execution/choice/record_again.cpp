@@ -34,8 +34,7 @@ void record_operation(const Tape& from, NodeId node, Tape& to) {
 
 void record_again(const Tape& from, Tape& to) {
   for (NodeId node = 0; node < from.node_count(); ++node) {
-    std::optional<Tape::Scope> scope;
-    if (!from.scope_of(node).empty()) scope.emplace(to, from.scope_of(node));
+    const Tape::Scope scope(to, from, node);
     if (from.is_leaf(node)) {
       record_leaf(from, node, to);
     } else {

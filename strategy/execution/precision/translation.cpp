@@ -39,8 +39,7 @@ void Translation::clear() {
 }
 
 void Translation::record(const Tape& from, NodeId node) {
-  std::optional<Tape::Scope> scope;
-  if (!from.scope_of(node).empty()) scope.emplace(*tape_, from.scope_of(node));
+  const Tape::Scope scope(*tape_, from, node);
   const Var first = from.is_leaf(node) ? leaf(from, node) : operation(from, node);
   nodes_.push_back(first.node());
   for (std::uint32_t i = 0; i < from.output_count(node); ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 namespace palimpsest {
@@ -77,8 +76,7 @@ class PieceRecorder {
 
   void record(NodeId node) {
     Tape& tape = *piece_.tape;
-    std::optional<Tape::Scope> scope;
-    if (!from_->scope_of(node).empty()) scope.emplace(tape, from_->scope_of(node));
+    const Tape::Scope scope(tape, *from_, node);
     std::vector<Var> inputs;
     for (const ValueId input : from_->inputs(node)) inputs.push_back(tape.var(own_[input]));
     const ValueId output = from_->first_output(node);
