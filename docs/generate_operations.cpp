@@ -1,9 +1,11 @@
 // Writes the table of operations. Usage: generate_operations [--check] FILE.
+#include <iostream>
 #include <span>
 #include <sstream>
 #include <string>
 
 #include "autodiff/operation.h"
+#include "docs/cost_table.h"
 #include "docs/generated_document.h"
 #include "docs/missing_functions.h"
 
@@ -49,7 +51,7 @@ void write_missing(std::ostringstream& text, std::span<const palimpsest::Missing
   }
 }
 
-std::string document() {
+std::string document(const std::string& costs) {
   std::ostringstream text;
   text << "# Operations\n\n"
           "Written by `./dev docs` from the registrations; `./dev test` checks that it is up to "
@@ -63,7 +65,20 @@ std::string document() {
     text << "| `" << operation->name << "` | " << cell(operation->formula) << " | "
          << cell(operation->summary) << " | " << in_mixed_precision(*operation) << " |\n";
   }
-  text << "\n## Functions of other libraries\n\n"
+  text << "\n## Cost\n\n"
+          "Floating-point operations of functions that are not elementwise, by the sizes of their "
+          "operands. Small terms are left out.\n"
+          "The backward part is that of all operands. It reads values, which a plan keeps or "
+          "recomputes; bytes are those of f32. A\n"
+          "transcendental function counts as 10 to 30 operations. [The reference]"
+          "(reference/elementwise.md) states the costs of\n"
+          "elementwise functions. `generate_operations` records each function with several sizes "
+          "and adds the costs of the nodes,\n"
+          "which planners use too.\n\n"
+          "| function | operands | operations | in the backward part | which reads "
+          "|\n|---|---|---|---|---|\n"
+       << costs
+       << "\n## Functions of other libraries\n\n"
           "These lists compare the functions above, and those composed of them, with PyTorch's "
           "differentiable functions on CPUs\n"
           "(the operators that its tests know, version 2.15) and with jax.numpy (version 0.10). A "
@@ -79,4 +94,9 @@ std::string document() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return write_or_check(argc, argv, document()); }
+int main(int argc, char** argv) {
+  const palimpsest::CostTable costs = palimpsest::cost_table();
+  for (const std::string& problem : costs.problems) std::cerr << problem << '\n';
+  const int written = write_or_check(argc, argv, document(costs.rows));
+  return costs.problems.empty() ? written : 1;
+}

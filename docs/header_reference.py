@@ -250,13 +250,30 @@ def examples_of(page, of_first=False):
 def formulas():
     """Value and derivative of an operation, by name, from docs/operations.md."""
     text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| .*? \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| .*? \| .*? \|$", text.split("\n## ")[0], re.MULTILINE)
     return {name: formula.replace(r"\|", "|") for name, formula in rows}
 
 
-def costs():
-    """Sentences about the cost of elementwise functions, by name, from their definitions."""
+def costs_of_operations():
+    """Sentences about the cost of functions that are not elementwise, by name, from docs/operations.md."""
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("\n## Cost\n")[2]
     found = {}
+    rows = re.findall(r"^\| (`[^|]*`) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    for names, operands, work, backward, reads in rows:
+        of = f" of {operands}" if operands else ""
+        work, backward = (text.replace("none", "no arithmetic") for text in (work, backward))
+        is_work = not work.startswith(("moves ", "no "))
+        sentence = f"Cost{of}: " + (f"about {work} floating-point operations" if is_work else work)
+        if backward:
+            sentence += f"; {backward} in the backward part, which reads {reads}"
+        for name in re.findall(r"`(\w+)`", names):
+            found[name] = sentence + "."
+    return found
+
+
+def costs():
+    """Sentences about the costs of functions, by name. Those of elementwise ones are from their definitions."""
+    found = costs_of_operations()
     for path in (ROOT / "autodiff/operations/functions").glob("*.h"):
         code = path.read_text(encoding="utf-8")
         for body in re.findall(r"^struct \w+ \{\n(.*?)^\};$", code, re.MULTILINE | re.DOTALL):

@@ -133,6 +133,12 @@ def check_reference(root):
     shown = [directive for page in sorted((root / "docs/reference").glob("*.md"))
              for directive in header_reference.directives_of(page.read_text(encoding="utf-8"))]
     texts = {header: (root / header).read_text(encoding="utf-8") for header, *_ in shown}
+    operations, costs = header_reference.formulas(), header_reference.costs()
+    for header, *chosen in shown:
+        if header.startswith("autodiff/operations/"):
+            for name in header_reference.functions_of(texts[header], *chosen):
+                if name in operations and name not in costs:
+                    yield f"{header}: the cost of {name} is in no sentence; add an example to docs/cost_examples.cpp"
     declared = set(UNDECLARED)
     for text in texts.values():
         text = re.sub(r"//.*", "", text)
