@@ -130,8 +130,8 @@ def entries_of(text):
                 at = end_of_block(lines, at, indent_of(line))
         elif bare in ("private:", "protected:"):
             comment, code, section = [], [], ""
-            closes = (i for i in range(at, len(lines)) if lines[i].strip() == "};")
-            at = next(i for i in closes if indent_of(lines[i]) <= indent_of(line))
+            at = next(i for i in range(at, len(lines)) if indent_of(lines[i]) <= indent_of(line)
+                      and lines[i].strip() in ("};", "public:"))
         else:
             line = re.sub(r"\s*// NOLINT.*", "", line)
             bare = line.strip()

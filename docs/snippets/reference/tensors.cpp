@@ -100,16 +100,17 @@ EXAMPLE(Tape::scope, Tape::Scope) {
   print(tape.describe(w.node()));  // → layer1/weight parameter #0
 }
 
-EXAMPLE(Tape::ModuleScope, Tape::stage_of, Tape::inherits_scope) {
+EXAMPLE(Tape::ModuleScope, Tape::stage_of, Tape::inherits_scope, Tape::name_hash) {
   Tape tape;
   const Var x = tape.constant(Tensor::ones({2}));
   const Tape::Scope own = tape.scope("training");
   const Tape::ModuleScope block(tape, "encoder/0");
   const Tape::ModuleScope attention(tape, "encoder/0/attention");
   const NodeId node = exp(x).node();
-  print(tape.scope_of(node));        // → training/encoder/0/attention
-  print(tape.stage_of(node));        // → training
-  print(tape.inherits_scope(node));  // → false
+  print(tape.scope_of(node));                               // → training/encoder/0/attention
+  print(tape.stage_of(node));                               // → training
+  print(tape.inherits_scope(node));                         // → false
+  print(tape.name_hash(node) == tape.name_hash(x.node()));  // → false
 }
 
 EXAMPLE(Tape::no_gradient, Tape::NoGradient, Tape::WithGradient) {
