@@ -7,6 +7,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
 #include "checkpoint/checkpoint.h"
+#include "palimpsest.h"
 #include "strategy/backward.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/loops/scan.h"
