@@ -1,6 +1,7 @@
 #include "strategy/explain/explanation.h"
 
 #include <rapidcheck.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -184,7 +185,9 @@ TEST_CASE("a report explains its peak after its tape is gone") {
 TEST_CASE("a program found again explains the lines of the current tape") {
   const auto record = [](Tape& tape, bool first) {
     const Var x = tape.parameter(Tensor::ones({64}));
-    const Var y = first ? cumsum(x, 0, {}, Where::current()) : cumsum(x, 0, {}, Where::current());
+    const Where one = Where::current();
+    const Where another = Where::current();
+    const Var y = cumsum(x, 0, {}, first ? one : another);
     return sum(y * y);
   };
   Tape tape(lazy());
