@@ -36,8 +36,10 @@ std::errc parse_field(std::string_view field, T& value) {
   if constexpr (std::is_floating_point_v<T>) {
     if (error == std::errc::result_out_of_range) {
       // Numbers too small for T become 0 or subnormal; only those too large are an error.
-      const double nearest = std::strtod(std::string(field).c_str(), nullptr);
-      if (std::abs(nearest) < 1) {
+      const std::string text(field);
+      char* rest = nullptr;
+      const double nearest = std::strtod(text.c_str(), &rest);
+      if (*rest == '\0' && std::abs(nearest) < 1) {
         value = static_cast<T>(nearest);
         return {};
       }

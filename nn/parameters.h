@@ -117,8 +117,8 @@ class Parameters {
   /// See `Tape::ModuleScope`.
   Tape::ModuleScope scope(Tape& tape) const;
 
-  /// Frozen parameters are recorded as constants. States stay as they are. Throws `ArgumentError`
-  /// for a scope without parameters, which may be a misspelt one.
+  /// Frozen parameters are recorded as constants. States stay as they are. Both throw
+  /// `ArgumentError` for a named scope without parameters, which may be a misspelt one.
   void freeze();
   void unfreeze();
 

@@ -44,8 +44,9 @@ void Gradients::keep_apart() const {
   others.push_back(loss_.raw());
   for (const Tensor& output : outputs_) others.push_back(output.raw());
   for (const Entry& entry : entries_) others.push_back(entry.value.raw());
-  if (!entries_.empty() && entries_.front().parameter.is_current()) {
-    const Tape& tape = entries_.front().parameter.tape();
+  const Var of_tape = entries_.empty() ? Var() : entries_.front().parameter;
+  if (of_tape.defined() && of_tape.is_current()) {
+    const Tape& tape = of_tape.tape();
     for (ValueId value = 0; value < tape.value_count(); ++value) {
       if (tape.has_value(value)) others.push_back(tape.buffer(value).get());
     }

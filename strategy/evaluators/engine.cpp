@@ -323,6 +323,7 @@ void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); 
 void Engine::set_observer(RunObserver* observer) { state_->observer = observer; }
 
 void Engine::release_arena() {
+  const Running running(state_->is_running);
   state_->runner.memory().give_up();
   state_->results.reset();
 }

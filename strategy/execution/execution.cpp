@@ -56,6 +56,7 @@ struct Execution::State {
 
   /// The gradients and the loss, unscaled, with auxiliary outputs.
   Gradients finish(const Gradients& sum, Report report_of_all, std::vector<Tensor> outputs) {
+    if (scaler) sum.keep_apart();
     std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
     if (!scaler) {
       return Gradients(sum.loss(), std::move(entries), std::move(report_of_all),
@@ -76,8 +77,8 @@ struct Execution::State {
   bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
 
   /// Makes replicas for the parts of a batch.
-  void begin(BatchResults results, std::span<const Tensor> parameters, std::span<const Tensor> batch,
-             int micro_batches) {
+  void begin(BatchResults results, std::span<const Tensor> parameters,
+             std::span<const Tensor> batch, int micro_batches) {
     const Bytes share_before = cut.options.memory_budget;
     cut = cut_batch(strategy, results, parameters, batch, micro_batches, threads);
     const Bytes share = cut.options.memory_budget;

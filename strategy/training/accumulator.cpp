@@ -325,16 +325,13 @@ Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
 }
 
 double GradientAccumulator::norm_midway() const {
-  std::vector<Tensor> sums;
-  for (const Parameter& parameter : parameters_) sums.push_back(normalised_copy(parameter));
-  return joint_norm(sums);
+  return joint_norm(parameters_.size(),
+                    [&](std::size_t i) { return normalised_copy(parameters_[i]); });
 }
 
 void GradientAccumulator::finish() {
   if (taken_) return;
   require_accumulated();
-  std::vector<Tensor> sums;
-  for (const Parameter& parameter : parameters_) sums.push_back(parameter.sum);
   for (Parameter& parameter : parameters_) {
     if (parameter.rounded.buffer().use_count() > 1) {
       parameter.rounded = Tensor(parameter.type.shape, parameter.type.dtype);
@@ -345,7 +342,7 @@ void GradientAccumulator::finish() {
     divided_ = true;
   }
   // As `clip_by_norm`. Nothing after the norm allocates.
-  norm_ = joint_norm(sums);
+  norm_ = joint_norm(parameters_.size(), [&](std::size_t i) { return parameters_[i].sum; });
   if (norm_ > options_.clip_norm) {
     for (const Parameter& parameter : parameters_) {
       divide(parameter.sum, norm_ / options_.clip_norm);

@@ -13,11 +13,9 @@ namespace palimpsest {
 
 double clip_by_norm(std::span<const Tensor> gradients, double most) {
   require_setting(most > 0, "clip_by_norm", "the largest norm", most, positive);
-  std::vector<Tensor> wide_gradients;
-  for (const Tensor& gradient : gradients) {
-    wide_gradients.push_back(gradient.to(compute_dtype(gradient.dtype())));
-  }
-  const double norm = joint_norm(wide_gradients);
+  const double norm = joint_norm(gradients.size(), [&](std::size_t i) {
+    return gradients[i].to(compute_dtype(gradients[i].dtype()));
+  });
   if (!(norm > most)) return norm;
   std::set<const std::byte*> scaled;  // parameters with the same adjoint share its storage
   for (const Tensor& gradient : gradients) {

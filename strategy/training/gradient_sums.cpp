@@ -103,15 +103,9 @@ double sum_of_squares(const T* x, std::int64_t n, double scale) {
 }
 
 /// The largest magnitude of any element; NaN elements do not count.
-double largest_of(std::span<const Tensor> tensors) {
+double largest_of(const Tensor& x) {
   double largest = 0;
-  for (const Tensor& x : tensors) {
-    visit_floating(x.dtype(), [&]<class T>(T) {
-      for (const T each : x.data<T>()) {
-        largest = std::max(largest, std::abs(static_cast<double>(each)));
-      }
-    });
-  }
+  for (const double each : x.data<double>()) largest = std::max(largest, std::abs(each));
   return largest;
 }
 
@@ -129,17 +123,27 @@ double sum_of_squares(const Tensor& x, double scale) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-double joint_norm(std::span<const Tensor> tensors) {
+double joint_norm(std::size_t count, const std::function<Tensor(std::size_t)>& tensor) {
+  bool has_f64 = false;
   const auto squares = [&](double scale) {
     double sum = 0;
-    for (const Tensor& x : tensors) sum += sum_of_squares(x, scale);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Tensor x = tensor(i);
+      has_f64 = has_f64 || x.dtype() == DType::f64;
+      sum += sum_of_squares(x, scale);
+    }
     return sum;
   };
   constexpr double smallest = 0x1p-900;  // squares below lose digits
   const double sum = squares(1);
-  if (std::isnan(sum) || (sum >= smallest && std::isfinite(sum))) return std::sqrt(sum);
+  const bool is_ordinary = sum >= smallest && std::isfinite(sum);
+  if (!has_f64 || std::isnan(sum) || is_ordinary) return std::sqrt(sum);
   // Squares of f64 overflow or vanish: divides by a power of two, which is exact.
-  const double largest = largest_of(tensors);
+  double largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor x = tensor(i);
+    largest = std::max(largest, largest_of(x.dtype() == DType::f64 ? x : x.to(DType::f64)));
+  }
   if (largest == 0 || !std::isfinite(largest)) return largest;
   const int exponent = std::max(std::ilogb(largest), -1000);
   return std::ldexp(std::sqrt(squares(std::ldexp(1.0, -exponent))), exponent);

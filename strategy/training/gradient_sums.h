@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
+
 #include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
@@ -21,7 +24,9 @@ void divide(const Tensor& x, double divisor);
 /// The sum of squares of all elements times `scale`, in f64. The order depends only on their
 /// number. For f64 or f32.
 double sum_of_squares(const Tensor& x, double scale = 1);
-/// The 2-norm of all tensors together, also where squares overflow. For f64 or f32.
-double joint_norm(std::span<const Tensor> tensors);
+/// The 2-norm of `count` tensors together, also where squares overflow. `tensor(i)` returns the
+/// i-th one, in f64 or f32. It is called again if squares overflow or vanish, so that one tensor at
+/// a time is held.
+double joint_norm(std::size_t count, const std::function<Tensor(std::size_t)>& tensor);
 
 }  // namespace palimpsest

@@ -88,11 +88,7 @@ bool LossScaler::unscale(const Gradients& gradients) {
 Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report,
                                std::vector<Tensor> outputs) {
   report.loss_scale = scale_;
-  const Gradients scaled(loss, std::move(entries), {}, outputs);
-  scaled.keep_apart();
-  entries.assign(scaled.begin(), scaled.end());
   report.overflowed = !unscale(entries, loss.item());
-  loss = loss.clone();  // an output may share its storage
   visit(loss.dtype(), [&]<class T>(T) { loss.data<T>()[0] = convert_element<T>(loss_); });
   return Gradients(std::move(loss), std::move(entries), std::move(report), std::move(outputs));
 }

@@ -19,6 +19,16 @@ EXAMPLE(backward, Gradients, Gradients::loss, Gradients::outputs, Gradients::ent
   print(gradients.report().recomputed);  // → 0
 }
 
+EXAMPLE(Gradients::keep_apart) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({1, 2}));
+  const Var y = tape.parameter(Tensor::vector({3, 4}));
+  const Gradients gradients = backward(sum(x * y));  // for x: y itself
+  gradients.keep_apart();
+  gradients[x].data<float>()[0] = 0;
+  print(gradients[x], y.value());  // → [0, 4] [3, 4]
+}
+
 EXAMPLE(plan_backward) {
   Tape tape;
   const Var x = tape.parameter(Tensor::ones({1000}));

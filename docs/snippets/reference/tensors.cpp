@@ -131,6 +131,12 @@ EXAMPLE(Tape::set_seed, Tape::seed, Tape::generation, Tape::set_generation) {
   print(a.seed(), a.generation());                                   // → 7 0
 }
 
+EXAMPLE(Tape::set_part, Tape::part) {
+  Tape tape;
+  tape.set_part(2);    // journals of its loops have a folder of their own
+  print(tape.part());  // → 2
+}
+
 EXAMPLE(Tape::update_after_run, Tape::updates) {
   Tape tape;
   const Tensor average = Tensor::scalar(0);
