@@ -48,9 +48,9 @@ class Gradients {
   const Report& report() const { return report_; }
 
   /// Gives storage of its own to each gradient that shares the storage of something else: the loss,
-  /// an output, a leaf, or another value of the tape. A gradient of `sum(x * y)` is `y` itself, for
-  /// example. Call it before you change gradients in place, as `clip_by_norm` does. Gradients that
-  /// are equal may still share storage with each other.
+  /// an output, a leaf, or another value of the tape. With `y = exp(x)`, for example, the gradient
+  /// of `sum(y)` and an output `y` are one array. Call it before you change gradients in place, as
+  /// `clip_by_norm` does. Gradients that are equal may still share storage with each other.
   void keep_apart() const;
 
  private:

@@ -117,20 +117,26 @@ TEST_CASE("scaling gradients in place leaves the loss, outputs, values and leave
     CHECK_THAT(gradients.outputs()[0].at(0), WithinRel(std::exp(1.0), 1e-5));
     CHECK_THAT(y.value().at(0), WithinRel(std::exp(1.0), 1e-5));
   }
+  // The adjoint of `w` is the other operand itself.
+  const CustomOperation operation({
+      .name = "zeros",
+      .forward =
+          [](const CustomCall& call) { std::ranges::fill(call.outputs[0].data<float>(), 0); },
+      .vjp = [](const Pullback& pull) { pull.set(0, pull.input(1)); },
+  });
   {
     Tape tape;
     const Var w = tape.parameter(Tensor::ones({3}));
-    const Gradients gradients = backward(sum(w * tape.constant(given)));
+    const Gradients gradients = backward(sum(operation({w, tape.constant(given)})));
     clip_by_norm(gradients, 1);
     CHECK(given.at(0) == 5);
     CHECK_THAT(gradients[w].at(0), WithinRel(1 / std::sqrt(3.0), 1e-5));
   }
-  Var w;
   Var c;
   Runner runner(Program::gradients([&](Tape& tape) {
-    w = tape.parameter(Tensor::ones({3}));
+    const Var w = tape.parameter(Tensor::ones({3}));
     c = tape.constant(Tensor::ones({3}));
-    return sum(w * c);
+    return sum(operation({w, c}));
   }));
   runner.bind(c, given);
   runner.run();

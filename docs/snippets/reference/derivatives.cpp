@@ -21,12 +21,12 @@ EXAMPLE(backward, Gradients, Gradients::loss, Gradients::outputs, Gradients::ent
 
 EXAMPLE(Gradients::keep_apart) {
   Tape tape;
-  const Var x = tape.parameter(Tensor::vector({1, 2}));
-  const Var y = tape.parameter(Tensor::vector({3, 4}));
-  const Gradients gradients = backward(sum(x * y));  // for x: y itself
+  const Var x = tape.parameter(Tensor::vector({0, 1}));
+  const Var y = exp(x);
+  const Gradients gradients = backward(sum(y), {y});  // the gradient is the output
   gradients.keep_apart();
   gradients[x].data<float>()[0] = 0;
-  print(gradients[x], y.value());  // → [0, 4] [3, 4]
+  print(gradients[x], gradients.outputs()[0]);  // → [0, 2.718] [1, 2.718]
 }
 
 EXAMPLE(plan_backward) {
