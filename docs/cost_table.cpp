@@ -59,7 +59,7 @@ std::vector<OperandText> operands_in(std::string_view text) {
   return operands;
 }
 
-/// What an example records with some sizes.
+/// The costs of an example that is recorded with some sizes.
 struct Recorded {
   double work = 0;           ///< floating-point operations
   double moved = 0;          ///< bytes read and written

@@ -65,27 +65,28 @@ std::string document(const std::string& costs) {
     text << "| `" << operation->name << "` | " << cell(operation->formula) << " | "
          << cell(operation->summary) << " | " << in_mixed_precision(*operation) << " |\n";
   }
-  text << "\n## Cost\n\n"
-          "Floating-point operations of functions that are not elementwise, by the sizes of their "
-          "operands. Small terms are left\n"
-          "out. The backward part is that of all operands. It reads values, which a plan keeps or "
-          "recomputes; bytes are those of\n"
-          "f32. A transcendental function counts as 10 to 30 operations. [The reference]"
-          "(reference/elementwise.md) states the costs of\n"
-          "elementwise functions. `generate_operations` records each function with several sizes "
-          "and adds the costs of the nodes,\n"
-          "which planners use too.\n\n"
-          "| function | operands | operations | in the backward part | which reads "
-          "|\n|---|---|---|---|---|\n"
-       << costs
-       << "\n## Functions of other libraries\n\n"
-          "These lists compare the functions above, and those composed of them, with PyTorch's "
-          "differentiable functions on CPUs\n"
-          "(the operators that its tests know, version 2.15) and with jax.numpy (version 0.10). A "
-          "function that is not in a list\n"
-          "exists here by its name. The right column says what to write instead, or why there is "
-          "none.\n\n"
-          "### PyTorch\n";
+  text
+      << "\n## Cost\n\n"
+         "Floating-point operations of functions that are not elementwise, by the sizes of their "
+         "operands. Small terms are left\n"
+         "out. The backward part is that of all operands. It reads values, which a plan keeps or "
+         "recomputes; bytes are those of\n"
+         "f32. A transcendental function counts as 10 to 30 operations. [The reference]"
+         "(reference/elementwise.md) states the\n"
+         "costs of elementwise functions. `generate_operations` records each function with several "
+         "sizes and adds the costs of the\n"
+         "nodes, which planners use too.\n\n"
+         "| function | operands | operations | in the backward part | which reads "
+         "|\n|---|---|---|---|---|\n"
+      << costs
+      << "\n## Functions of other libraries\n\n"
+         "These lists compare the functions above, and those composed of them, with PyTorch's "
+         "differentiable functions on CPUs\n"
+         "(the operators that its tests know, version 2.15) and with jax.numpy (version 0.10). A "
+         "function that is not in a list\n"
+         "exists here by its name. The right column says what to write instead, or why there is "
+         "none.\n\n"
+         "### PyTorch\n";
   write_missing(text, palimpsest::missing_of_pytorch);
   text << "\n### jax.numpy\n";
   write_missing(text, palimpsest::missing_of_jax);

@@ -28,7 +28,7 @@ struct Weights {
   alignas(64) float bias[G];
 };
 
-/// What a step needs of its own results for its adjoint.
+/// Results of a step that its adjoint reads.
 struct Gates {
   alignas(64) float activated[G];  // σ(i), σ(f), tanh(g), σ(o)
   alignas(64) float tanh_c[H];

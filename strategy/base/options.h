@@ -77,8 +77,9 @@ struct RunOptions {
   /// Called while the run goes on: about a hundred times for its schedule, and for each pass
   /// through a loop. Loops inside of a loop or a `checkpoint` are not reported. Pipelines and
   /// devices count the steps of all their parts. Calls come from the threads of the run, one at a
-  /// time. An exception ends the run. Null: no calls. Not called during planning, nor by what eager
-  /// and hybrid modes compute while they record.
+  /// time. An exception ends the run. To ask for a value of the tape that runs is a `TapeError`.
+  /// Null: no calls. Not called during planning, nor by what eager and hybrid modes compute while
+  /// they record.
   std::shared_ptr<const ProgressFunction> progress = nullptr;
   /// Times of earlier runs. They replace the machine's estimates for the work that they contain.
   std::shared_ptr<const Profile> costs = nullptr;

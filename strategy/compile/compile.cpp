@@ -65,7 +65,6 @@ class Passes {
       // A budget that was chosen for caches is no reason to refuse a run.
       within.memory_budget = planned_budget_ = options_.memory_budget;
       program_->cache_budgets.at(asked()) = planned_budget_;
-      if (log_ != nullptr) log_->cache_budget(options_, planned_budget_);
       found = plan_program(*program_, tape_, spec_, within, context_.fast_first_plan);
     }
     if (!found) return found.refusal();

@@ -29,7 +29,7 @@ struct CachedProgram {
 
     auto operator<=>(const Asked&) const = default;
   };
-  /// Budgets that were chosen for the machine's caches.
+  /// Budgets that were chosen for the machine's caches; the requested one where no plan fits them.
   std::map<Asked, Bytes> cache_budgets = {};
   /// The budget chosen for lack of free memory, for runs without a budget of their own.
   std::optional<Bytes> free_budget = {};

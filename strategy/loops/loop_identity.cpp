@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-/// What a node computes: its operation with all attributes, inputs and types, and the value that it
+/// A hash of a node's operation with all attributes, inputs and types, and of the value that it
 /// holds. Attributes that hold user functions are left out.
 std::uint64_t hash_of_node(const Tape& tape, NodeId node) {
   Digest digest;

@@ -202,7 +202,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     are_given = are_given && handover->has_states && !are_elsewhere;
     if (!are_given) held.set_file(nullptr);
   }
-  // A part with a journal of its own loads hashes from it, beside other parts.
+  // A part with a journal of its own loads hashes from it, while other parts load theirs.
   StateHashes own_hashes;
   const bool has_own_hashes = loop.resume() != nullptr && journal == nullptr;
   if (has_own_hashes) own_hashes = handover->hashes;

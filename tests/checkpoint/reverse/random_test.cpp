@@ -28,7 +28,7 @@ using namespace palimpsest::tests;
 
 namespace {
 
-/// What ends a run before its end, at the call of a function with this number.
+/// Ends a run early, at the call of a function with this number.
 struct End {
   enum class By : std::uint8_t { exception, kill, stop, stop_after };
   By by = By::exception;
