@@ -26,7 +26,8 @@ Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 Var mean(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
-/// Π x; 1 if empty; i64 for bool and narrow integers. The derivative is correct where factors are zero.
+/// Π x; 1 if empty; i64 for bool and narrow integers. The derivative is correct where factors are
+/// zero.
 Var prod(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 

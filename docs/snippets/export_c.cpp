@@ -27,6 +27,4 @@ void export_step(const std::string& folder) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  export_step(count > 1 ? arguments[1] : ".");
-}
+int main(int count, char** arguments) { export_step(count > 1 ? arguments[1] : "."); }

@@ -47,8 +47,8 @@ class Instructions {
   std::span<const Instruction> steps() const { return steps_; }
   /// True when some step is worth handing to another thread.
   bool any_long() const { return any_long_; }
-  /// True when no step is worth a second thread: none is long or a user's operation, and none has so
-  /// many elements that a kernel divides them.
+  /// True when no step is worth a second thread: none is long or a user's operation, and none has
+  /// so many elements that a kernel divides them.
   bool is_serial() const { return is_serial_; }
 
   /// The operands of all instructions, and their places.

@@ -28,7 +28,8 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, BatchResults results,
     const std::int64_t examples = examples_of(batch) / micro_batches;
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }
-  const bool leaves_room = results == BatchResults::gradients || strategy.mode != ExecutionMode::lazy;
+  const bool leaves_room =
+      results == BatchResults::gradients || strategy.mode != ExecutionMode::lazy;
   const int most_parts = cut.replicas * std::max(micro_batches, strategy.accumulation);
   if (most_parts > 1 && leaves_room && strategy.gradient != GradientMode::none) {
     cut.sums = sum_bytes(parameters);

@@ -85,8 +85,8 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
 Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
                           const Rates& rates) {
   const int parts = workload.training ? strategy.accumulation : 1;
-  const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
-                                 parts, strategy.thread_count());
+  const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters,
+                                 workload.batch, parts, strategy.thread_count());
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
   Tape tape(devices.evaluator());
@@ -121,8 +121,9 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     return estimate_devices(strategy, workload, rates);
   }
   const int threads = strategy.thread_count();
-  const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
-                                 workload.training ? strategy.accumulation : 1, threads);
+  const BatchCut cut =
+      cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
+                workload.training ? strategy.accumulation : 1, threads);
   const int smaller = smaller_replicas(cut, workload);
   Estimate made;
   Estimate small;

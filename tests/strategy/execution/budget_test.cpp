@@ -109,7 +109,8 @@ TEST_CASE("execution: the smallest budget that is named does, for values beside 
 TEST_CASE("a cut batch has sums where there are parts, whoever counts them") {
   const std::vector<Tensor> parameters{Tensor::zeros({10, 10})};
   const std::vector<Tensor> batch{Tensor::zeros({8, 10})};
-  const auto sums = [&](const ExecutionStrategy& strategy, BatchResults results, int micro_batches) {
+  const auto sums = [&](const ExecutionStrategy& strategy, BatchResults results,
+                        int micro_batches) {
     return cut_batch(strategy, results, parameters, batch, micro_batches, 1).sums;
   };
   CHECK(sums({}, BatchResults::gradients, 1) == 0);
