@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <ranges>
 #include <source_location>
 #include <type_traits>
@@ -17,18 +18,23 @@
 
 namespace palimpsest::detail {
 
-/// Stands for a member of `T` of any type, to count how many it has.
+/// Stands for a member of `T` of any type, to count how many it has. Nothing is ever converted; the
+/// bodies are there because Clang wants one for each constructor of `std::optional` it considers.
 template <class T>
 struct AnyMember {
   template <class U>
     requires(!std::is_base_of_v<U, T>)
-  operator U() const;  // NOLINT(google-explicit-constructor)
+  operator U() const {  // NOLINT(google-explicit-constructor)
+    std::terminate();
+  }
 };
 template <class T>
 struct AnyBase {
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  operator U() const;  // NOLINT(google-explicit-constructor)
+  operator U() const {  // NOLINT(google-explicit-constructor)
+    std::terminate();
+  }
 };
 template <class T, std::size_t>
 using Member = AnyMember<T>;

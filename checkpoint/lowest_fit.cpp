@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "checkpoint/occupancy.h"
 
@@ -90,6 +91,52 @@ class Row {
   std::vector<Block> blocks_;
 };
 
+/// Placed intervals by the offset where they begin. Few offsets are distinct, since intervals that
+/// follow each other begin where earlier ones did; so marking these replaces sorting blocks.
+class Shelves {
+ public:
+  explicit Shelves(std::size_t count) : shelf_(count), end_(count) {}
+
+  /// The lowest gap of `bytes` between some of the placed intervals.
+  Gap gap_between(std::span<const std::uint32_t> intervals, Bytes bytes) {
+    for (const std::uint32_t j : intervals) {
+      const std::uint32_t shelf = shelf_[j];
+      marked_[shelf / 64] |= std::uint64_t{1} << shelf % 64;
+      highest_[shelf] = std::max(highest_[shelf], end_[j]);
+    }
+    Gap gap(bytes);
+    bool found = false;
+    for (std::size_t word = 0; word < marked_.size(); ++word) {
+      for (std::uint64_t& rest = marked_[word]; rest != 0; rest &= rest - 1) {
+        const std::size_t shelf = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+        const Bytes end = std::exchange(highest_[shelf], 0);
+        found = found || gap.found_below({begins_[shelf], end});
+      }
+    }
+    return gap;
+  }
+
+  void put(std::uint32_t interval, Block block) {
+    const auto at = std::ranges::lower_bound(begins_, block.begin);
+    const auto shelf = static_cast<std::uint32_t>(at - begins_.begin());
+    if (at == begins_.end() || *at != block.begin) {
+      begins_.insert(at, block.begin);
+      highest_.push_back(0);
+      marked_.resize((begins_.size() + 63) / 64);
+      for (std::uint32_t& each : shelf_) each += each >= shelf ? 1 : 0;
+    }
+    shelf_[interval] = shelf;
+    end_[interval] = block.end;
+  }
+
+ private:
+  std::vector<std::uint32_t> shelf_;   // by interval
+  std::vector<Bytes> end_;             // by interval
+  std::vector<Bytes> begins_;          // by shelf, ascending
+  std::vector<Bytes> highest_;         // by shelf: the last end of what is marked
+  std::vector<std::uint64_t> marked_;  // a bit per shelf
+};
+
 }  // namespace
 
 LowestFit::LowestFit(std::span<Interval> intervals, std::span<const std::uint32_t> by_end)
@@ -167,15 +214,15 @@ void LowestFit::find_neighbours() {
 LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order, const Stop& stop) {
   find_neighbours();
   const std::size_t count = intervals_.size();
-  std::vector<Block> placed(count);
   std::vector<std::uint32_t> placed_end(count);  // 0 for those without a place
-  std::vector<Block> met(count);
+  std::vector<std::uint32_t> met(count);
+  Shelves shelves(count);
   Taken taken;
   for (const std::uint32_t i : order) {
     std::size_t met_count = 0;
     // Branches would be hard to predict, so each is written and only some are kept.
     const auto add = [&](std::uint32_t j, bool meets) {
-      met[met_count] = placed[j];
+      met[met_count] = j;
       met_count += meets;
     };
     const std::uint32_t at = i / stretch;
@@ -184,15 +231,10 @@ LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order,
     }
     for (std::uint32_t j = at * stretch; j < i; ++j) add(j, placed_end[j] > i);
     for (std::uint32_t j = i + 1; j < end_[i]; ++j) add(j, placed_end[j] != 0);
-    const std::span<Block> blocks(met.data(), met_count);
-    std::ranges::sort(blocks, {}, &Block::begin);
-    Gap gap(laid_out(intervals_[i].bytes));
-    for (const Block& block : blocks) {
-      if (gap.found_below(block)) break;
-    }
+    const Gap gap = shelves.gap_between({met.data(), met_count}, laid_out(intervals_[i].bytes));
     intervals_[i].offset = gap.offset();
     if (!take(gap.end(), stop, taken)) break;
-    placed[i] = {gap.offset(), gap.end()};
+    shelves.put(i, {gap.offset(), gap.end()});
     placed_end[i] = end_[i];
   }
   return taken;
