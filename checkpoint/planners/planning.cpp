@@ -249,9 +249,22 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   return engine_.accepts_keep_all() ? failed.keep_all_peak : smallest;
 }
 
-OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
+/// No budget below it is feasible, by what an attempt has measured. 0 if the planner's own limit
+/// applies.
+Bytes Planning::least_budget(const Attempt& failed, Bytes budget) const {
+  if (failed.limit < budget) return 0;
+  if (failed.certain) return failed.smallest;
+  Bytes least = failed.smallest;
+  for (const Measured& one : failed.measured) least = std::min(least, one.peak);
+  return least;
+}
+
+OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known, Bytes named) {
   Attempt result = attempt(budget, known, Aim::cheapest);
   if (result.plan) return labelled(std::move(*result.plan), graph_);
+  if (const Bytes least = least_budget(result, budget); least > named) {
+    return BudgetError(budget, least, planner_.name());
+  }
   name_smallest(result, !known.empty());
   const Bytes smallest = smallest_that_works(result);
   const Bytes allowed = engine_.limit(result.keep_all_peak, smallest);

@@ -19,8 +19,10 @@ class Planning {
   Planning(const Graph& graph, const Planner& planner)
       : graph_(graph), planner_(planner), engine_(engine_part(planner)) {}
 
-  /// Plans as `make_plan` does. A refusal names the smallest feasible budget.
-  OrRefusal<Plan> plan(Bytes budget, std::span<const Proposal> known = {});
+  /// Plans as `make_plan` does. A refusal names the smallest feasible budget, or a lower bound on
+  /// it that is above `named`. Finding the budget itself takes longer than planning, and nobody
+  /// asks for it if something else works within `named` bytes.
+  OrRefusal<Plan> plan(Bytes budget, std::span<const Proposal> known = {}, Bytes named = unlimited);
   /// Likewise; throws the refusal.
   Plan make(Bytes budget, std::span<const Proposal> known = {}) {
     return plan(budget, known).take();
@@ -56,6 +58,7 @@ class Planning {
   Attempt attempt(Bytes budget, std::span<const Proposal> known, Aim aim);
   Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, Aim aim);
   Bytes smallest_that_works(const Attempt& failed);
+  Bytes least_budget(const Attempt& failed, Bytes budget) const;
   std::vector<Measured> propose(Bytes limit, std::span<const Proposal> known);
   std::optional<Plan> cheapest(std::vector<Measured>& measured, std::size_t first, Bytes limit,
                                Aim aim) const;

@@ -83,10 +83,12 @@ double keep_all_cost(const RunOptions& options, const LoweredForms& forms,
 
 OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   LoweredForms forms(tape, spec);
+  Bytes named = unlimited;  // by the refusals of other forms; 0 once a form fits
   const auto plan = [&](GraphForm form) -> OrRefusal<Planned> {
     const std::shared_ptr<const Lowered>& lowered = forms.get(tape, spec, form);
     OrRefusal<Plan> found =
-        Planning(lowered->graph(), *planner_of(options)).plan(options.memory_budget);
+        Planning(lowered->graph(), *planner_of(options)).plan(options.memory_budget, {}, named);
+    named = found ? 0 : std::min(named, found.refusal().smallest_feasible());
     if (!found) return found.refusal();
     return Planned{lowered, form, std::move(*found)};
   };

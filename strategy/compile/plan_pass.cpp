@@ -1,5 +1,6 @@
 #include "strategy/compile/plan_pass.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "checkpoint/lower_bound.h"
@@ -54,18 +55,24 @@ class PlanPass {
 
   /// The plan of the whole planner, in its best form.
   OrRefusal<PlannedVersion> whole() {
+    Bytes named = unlimited;  // by the refusals of other forms; 0 once a form fits
     const auto plan = [&](GraphForm form) -> OrRefusal<PlannedVersion> {
       const std::shared_ptr<const Lowered>& lowered = lower(form);
       const std::shared_ptr<const Graph> graph = graph_in(lowered);
-      const PlanVersions::Request request{graph, planner_of(options_), options_.memory_budget};
+      const PlanVersions::Request request{graph, planner_of(options_), options_.memory_budget,
+                                          named};
       PlanVersionPtr version = known(request);
       if (version != nullptr) {
         version->improvement.plan_in_full(*version);  // forms are compared by equal planners
       } else {
         OrRefusal<PlanVersionPtr> made = program_.versions.plan(request);
-        if (!made) return made.refusal();
+        if (!made) {
+          named = std::min(named, made.refusal().smallest_feasible());
+          return made.refusal();
+        }
         version = *made;
       }
+      named = 0;
       return PlannedVersion{form, lowered, std::move(version)};
     };
     return plan_some_form(options_, program_.forms, plan, one_pass_cost_);

@@ -130,12 +130,13 @@ OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
   const std::string key = request.planner->key();
   const std::vector<const PlanVersion*> others = match(request).others;
   if (const Refusal* known = refusal(request, key, others)) return *known->error;
+  std::erase_if(refusals_, [&](const Refusal& each) { return is_of(each, request, key); });
   const Stopwatch stopwatch;
   OrRefusal<Plan> plan = plannings_.with(request.graph, request.planner, [&](Planning& planning) {
-    return planning.plan(request.budget, schedules_of(others));
+    return planning.plan(request.budget, schedules_of(others), request.named);
   });
   if (!plan) {
-    refuse({request.graph, key, request.budget, plan.refusal()});
+    refuse({request.graph, key, request.budget, plan.refusal(), request.named});
     return plan.refusal();
   }
   const PlanVersionPtr version = insert(request, std::move(*plan));
@@ -155,7 +156,7 @@ void PlanVersions::served(const PlanVersion& version, double seconds) {
 }
 
 const PlanVersionPtr& PlanVersions::insert(const Request& request, Plan plan) {
-  const auto& [graph, planner, budget] = request;
+  const auto& [graph, planner, budget, named] = request;
   ++made_;
   versions_.push_front(std::make_shared<PlanVersion>(
       PlanVersion{graph->structure_hash(), planner->key(), planner, budget, graph,
@@ -171,11 +172,16 @@ const PlanVersions::Refusal* PlanVersions::refusal(
     if (other->plan->predicted_peak() <= request.budget) return nullptr;
   }
   for (const Refusal& each : refusals_) {
-    if (each.graph == request.graph && each.key == key && each.budget == request.budget) {
-      return &each;
-    }
+    if (!is_of(each, request, key)) continue;
+    const bool says_enough =
+        each.named == unlimited || !each.error || each.error->smallest_feasible() > request.named;
+    if (says_enough) return &each;
   }
   return nullptr;
+}
+
+bool PlanVersions::is_of(const Refusal& refusal, const Request& request, const std::string& key) {
+  return refusal.graph == request.graph && refusal.key == key && refusal.budget == request.budget;
 }
 
 void PlanVersions::refuse(Refusal refusal) {

@@ -54,6 +54,7 @@ class PlanVersions {
     const std::shared_ptr<const Graph>& graph;
     const PlannerPtr& planner;
     Bytes budget;
+    Bytes named = unlimited;  ///< see `Planning::plan`
   };
 
   /// Finds the plan that was made before, improved if it has served long enough. Null when there is
@@ -63,7 +64,7 @@ class PlanVersions {
   /// fast plan fits, or if the fast plan would recompute for longer than planning takes.
   PlanVersionPtr plan_fast(const Request& request);
   /// Makes a plan by the planner itself. A budget that was refused before is refused at once,
-  /// unless a plan made since fits.
+  /// unless a plan made since fits, or the refusal should name a smaller budget than it did.
   OrRefusal<PlanVersionPtr> plan(const Request& request);
   /// Notes that a plan has served for `seconds` more. Counts for fast plans of the other forms too,
   /// since the whole planner may find that one of them is better.
@@ -82,6 +83,7 @@ class PlanVersions {
     std::string key;  ///< of the planner, or of its fast version
     Bytes budget;
     std::optional<BudgetError> error;  ///< empty for a fast version
+    Bytes named = unlimited;           ///< of the request
   };
   struct Match {
     std::list<PlanVersionPtr>::iterator same;
@@ -94,6 +96,7 @@ class PlanVersions {
   const Refusal* refusal(const Request& request, const std::string& key,
                          std::span<const PlanVersion* const> others) const;
   void refuse(Refusal refusal);
+  static bool is_of(const Refusal& refusal, const Request& request, const std::string& key);
 
   template <class IsCounted>
   Bytes bytes_without(IsCounted is_counted) const;

@@ -79,4 +79,29 @@ TEST_CASE("planning: what was planned before changes no plan") {
   }
 }
 
+TEST_CASE("planning: a refusal names a budget only where nobody knows a smaller one") {
+  int bounds = 0;
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    INFO(seed);
+    const Graph graph = tests::random_graph(seed, 20);
+    for (const PlannerPtr& planner :
+         {automatic({.moves = 0}), greedy(), online(), search({.moves = 5})}) {
+      INFO(planner->name());
+      const auto refused = [&](Bytes named) {
+        return Planning(graph, *planner).plan(0, {}, named).refusal().smallest_feasible();
+      };
+      const Bytes smallest = refused(unlimited);
+      CHECK(make_plan(graph, *planner, smallest).predicted_peak() <= smallest);
+      CHECK(refused(smallest) == smallest);
+      for (const Bytes named : {smallest - 1, smallest / 2, Bytes{0}}) {
+        const Bytes bound = refused(named);
+        CHECK(bound > named);
+        CHECK(bound <= smallest);
+        if (bound < smallest) ++bounds;
+      }
+    }
+  }
+  CHECK(bounds > 0);
+}
+
 }  // namespace planning_test

@@ -35,5 +35,30 @@ TEST_CASE("planned seconds are those of the plan, and infinite where there is no
   CHECK(refused < 40);
 }
 
+TEST_CASE("the smallest budget of all forms is that of the best one alone") {
+  int smaller = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO(seed);
+    Tape tape;
+    const Var loss = record_random(tape, seed, 25).loss;
+    const ValueId targets[] = {loss.id()};
+    const ProgramSpec spec{targets, tape.node_count(), {}, 1};
+    LoweredForms forms(tape, spec);
+    Bytes least = unlimited;
+    Bytes largest = 0;
+    for (const GraphForm& form : forms_to_compare({}, forms)) {
+      const std::shared_ptr<const Lowered>& lowered = forms.get(tape, spec, form);
+      const Bytes alone = smallest_budget(lowered->graph(), *planner_of({}));
+      least = std::min(least, alone);
+      largest = std::max(largest, alone);
+    }
+    const RunOptions tiny{.memory_budget = 1};
+    CHECK(plan_tape(tape, spec, tiny).refusal().smallest_feasible() == least);
+    CHECK(plan_tape(tape, spec, {.memory_budget = least})->plan.predicted_peak() <= least);
+    if (least < largest) ++smaller;
+  }
+  CHECK(smaller > 0);
+}
+
 }  // namespace
 }  // namespace palimpsest::form_choice_test

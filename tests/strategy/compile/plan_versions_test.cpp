@@ -314,5 +314,25 @@ TEST_CASE("a budget refused once is refused at once") {
   CHECK(planner->asked > asked);
 }
 
+TEST_CASE("a refusal that named no budget is not taken for one that did") {
+  const auto graph = shared(tests::chain(16));
+  const PlannerPtr planner = std::make_shared<Counting>();
+  const auto& counted = dynamic_cast<const Counting&>(*planner);
+  Store store;
+  const auto refused = [&](Bytes named) {
+    return store.plan({graph, planner, 1, named}).refusal().smallest_feasible();
+  };
+  const Bytes bound = refused(0);
+  const int asked = counted.asked;
+  CHECK(refused(bound - 1) == bound);
+  CHECK(counted.asked == asked);
+  const Bytes smallest = refused(unlimited);
+  CHECK(counted.asked > asked);
+  CHECK(make_plan(*graph, *planner, smallest).predicted_peak() <= smallest);
+  const int named = counted.asked;
+  CHECK(refused(0) == smallest);
+  CHECK(counted.asked == named);
+}
+
 }  // namespace
 }  // namespace palimpsest::plan_versions_test
