@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 
 namespace palimpsest {
 namespace {
@@ -160,7 +161,7 @@ GradcheckResult gradcheck(const Differentiable& f, std::span<const Tensor> input
   if (options.order < 1 || options.directions < 1 || !(options.step > 0)) {
     throw ArgumentError("[gradcheck] order is " + std::to_string(options.order) +
                         ", directions is " + std::to_string(options.directions) + " and step is " +
-                        std::to_string(options.step) + "; give positive numbers");
+                        number_text(options.step) + "; give positive numbers");
   }
   Checker checker(inputs, options);
   Function function = [&](std::span<const Var> xs) { return std::vector<Var>{f(xs)}; };

@@ -1,5 +1,6 @@
 #include "nn/composition.h"
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/random.h"
 
 namespace palimpsest::nn {
@@ -7,7 +8,7 @@ namespace palimpsest::nn {
 Dropout::Dropout(Parameters parameters, double probability)
     : mode_(std::move(parameters)), probability_(probability) {
   if (probability >= 0 && probability < 1) return;
-  throw ArgumentError("[dropout] the probability is " + std::to_string(probability) +
+  throw ArgumentError("[dropout] the probability is " + number_text(probability) +
                       "; give 0 or more and less than 1");
 }
 

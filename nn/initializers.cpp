@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "autodiff/error.h"
+#include "autodiff/number_text.h"
 
 namespace palimpsest::nn::init {
 namespace {
 
 void require_gain(double gain, const char* what) {
   if (gain >= 0) return;
-  throw ArgumentError("[initializer] the " + std::string(what) + " is " + std::to_string(gain) +
+  throw ArgumentError("[initializer] the " + std::string(what) + " is " + number_text(gain) +
                       "; give 0 or more");
 }
 
@@ -78,8 +79,8 @@ Initializer constant(double value) {
 
 Initializer uniform(double low, double high) {
   if (!(low < high)) {
-    throw ArgumentError("[initializer] the range [" + std::to_string(low) + ", " +
-                        std::to_string(high) + ") is empty; give low < high");
+    throw ArgumentError("[initializer] the range [" + number_text(low) + ", " + number_text(high) +
+                        ") is empty; give low < high");
   }
   return [low, high](const ValueType& type, const Fans&, std::uint64_t seed) {
     return drawn(type,
@@ -97,7 +98,7 @@ Initializer normal(double deviation, double mean) {
 Initializer truncated_normal(double deviation, double mean, double cut) {
   require_gain(deviation, "deviation");
   if (!(cut >= 0.5)) {
-    throw ArgumentError("[initializer] the cut is " + std::to_string(cut) +
+    throw ArgumentError("[initializer] the cut is " + number_text(cut) +
                         " deviations; give 0.5 or more, since values are drawn until they lie "
                         "within it");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
@@ -74,7 +75,7 @@ BatchNormLayer::BatchNormLayer(Parameters parameters, std::int64_t channels,
       options(given),
       mode_(parameters) {
   if (!(options.momentum >= 0 && options.momentum <= 1)) {
-    throw ArgumentError("[batch norm] the momentum is " + std::to_string(options.momentum) +
+    throw ArgumentError("[batch norm] the momentum is " + number_text(options.momentum) +
                         "; give the weight of a new batch, from 0 to 1");
   }
 }

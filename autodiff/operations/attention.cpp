@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autodiff/composition.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/attention_blocks.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
@@ -226,8 +227,8 @@ Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
   const Shape scores = check(q, k, v, where);
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     throw ArgumentError(
-        "attention",
-        "dropout is " + std::to_string(options.dropout) + "; give a probability below 1", where);
+        "attention", "dropout is " + number_text(options.dropout) + "; give a probability below 1",
+        where);
   }
   std::vector<Var> inputs{q, k, v};
   if (options.mask.defined()) {

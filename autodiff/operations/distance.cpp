@@ -55,6 +55,7 @@ Var cosine_similarity(const Var& a, const Var& b, int axis, double eps, Where wh
 
 Var pairwise_distance(const Var& a, const Var& b, const DistanceOptions& options, Where where) {
   require_vectors(a, b, 1, "pairwise_distance", where);
+  broadcast(a.shape(), b.shape(), "pairwise_distance", where);
   const Var difference = subtract(a, b, where);
   const Var moved = options.eps == 0 ? difference : Located(difference, where) + options.eps;
   return norm(moved, options.p, {-1}, options.keep_axis, where);
@@ -99,6 +100,10 @@ Var hinge_embedding_loss(const Var& x, const Var& targets, double margin, Reduct
 
 Var triplet_margin_loss(const Var& anchor, const Var& positive, const Var& negative,
                         const TripletOptions& options, Where where) {
+  for (const Var& other : {positive, negative}) {
+    require_vectors(anchor, other, 1, "triplet_margin_loss", where);
+    broadcast(anchor.shape(), other.shape(), "triplet_margin_loss", where);
+  }
   const DistanceOptions distance{options.p, options.eps};
   const Var near = pairwise_distance(anchor, positive, distance, where);
   Var far = pairwise_distance(anchor, negative, distance, where);

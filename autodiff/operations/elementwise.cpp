@@ -176,6 +176,7 @@ Var addcdiv(const Var& x, const Var& a, const Var& b, double value, Where where)
 
 Var lerp(const Var& a, const Var& b, const Var& weight, Where where) {
   for (const Var& x : {a, b, weight}) require_floating(x, "lerp", where);
+  broadcast(broadcast(a.shape(), b.shape(), "lerp", where), weight.shape(), "lerp", where);
   const DType dtype = promote(promote(a.dtype(), b.dtype()), weight.dtype());
   if (is_half(dtype)) {  // differences of 16-bit numbers lose most digits
     const auto wide = [&](const Var& x) { return cast(x, DType::f32, where); };
@@ -189,6 +190,7 @@ Var lerp(const Var& a, const Var& b, const Var& weight, Where where) {
 
 Var lerp(const Var& a, const Var& b, double weight, Where where) {
   for (const Var& x : {a, b}) require_floating(x, "lerp", where);
+  broadcast(a.shape(), b.shape(), "lerp", where);
   const DType dtype = promote(a.dtype(), b.dtype());
   if (is_half(dtype)) {
     const auto wide = [&](const Var& x) { return cast(x, DType::f32, where); };

@@ -134,17 +134,17 @@ const Operation min_operation{
     .mixed = MixedPrecision::follows,
 };
 
-Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
-           const Where& where) {
-  require_value(x, operation.name, where);
+/// `name` is that of the function that the user called.
+Var record(const Operation& operation, const char* name, const Var& x, const Axes& axes,
+           bool keep_axes, const Where& where) {
+  require_value(x, name, where);
   const Shape shape = x.shape();
   if (x.dtype() == DType::boolean) {
-    throw DTypeError(operation.name,
-                     "takes numbers, not " + to_string(x.type()) + "; use any or all", where);
+    throw DTypeError(name, "takes numbers, not " + to_string(x.type()) + "; use any or all", where);
   }
-  const AxisMask mask = mask_of(axes, shape, operation.name, where);
+  const AxisMask mask = mask_of(axes, shape, name, where);
   if (reduced_count(shape, mask) == 0) {
-    throw ShapeError(operation.name,
+    throw ShapeError(name,
                      "shape " + to_string(shape) +
                          " has no elements to choose from; check for empty tensors first",
                      where);
@@ -163,19 +163,19 @@ std::span<const Operation* const> extreme_operations() {
 }
 
 Var max(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return cast(record(max_operation, x, axes, keep_axes, where), x.dtype(), where);
+  return cast(record(max_operation, "max", x, axes, keep_axes, where), x.dtype(), where);
 }
 
 Var min(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return cast(record(min_operation, x, axes, keep_axes, where), x.dtype(), where);
+  return cast(record(min_operation, "min", x, axes, keep_axes, where), x.dtype(), where);
 }
 
 Var argmax(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return record(max_operation, x, axes, keep_axes, where).output(1);
+  return record(max_operation, "argmax", x, axes, keep_axes, where).output(1);
 }
 
 Var argmin(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return record(min_operation, x, axes, keep_axes, where).output(1);
+  return record(min_operation, "argmin", x, axes, keep_axes, where).output(1);
 }
 
 }  // namespace palimpsest

@@ -276,6 +276,7 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
 
 Var embedding(const Var& table, const Var& ids, Where where) {
   require_value(table, "embedding", where);
+  require_places(ids, "embedding", where);
   if (table.rank() != 2) {
     throw ShapeError(
         "embedding",

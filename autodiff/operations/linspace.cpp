@@ -2,6 +2,7 @@
 #include <string>
 
 #include "autodiff/convert.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/construction.h"
@@ -58,8 +59,8 @@ Var arange(Tape& tape, double start, double stop, double step, DType dtype, Wher
   const double count = std::ceil((stop - start) / step);
   if (!(std::abs(count) < 0x1p62)) {
     throw ArgumentError("arange",
-                        "start " + std::to_string(start) + ", stop " + std::to_string(stop) +
-                            " and step " + std::to_string(step) +
+                        "start " + number_text(start) + ", stop " + number_text(stop) +
+                            " and step " + number_text(step) +
                             " do not give a number of elements; give finite ones and a step other "
                             "than 0",
                         where);

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <string>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
@@ -153,7 +154,7 @@ Var multi_margin_loss(const Var& scores, const Var& classes, const MultiMarginOp
                      where);
   }
   if (options.p != 1 && options.p != 2) {
-    throw ArgumentError(name, "p is " + std::to_string(options.p) + "; give 1 or 2", where);
+    throw ArgumentError(name, "p is " + number_text(options.p) + "; give 1 or 2", where);
   }
   const Var places = unsqueeze(classes, -1, where);
   const Var excess = subtract(scores, gather(scores, -1, places, where), where);
@@ -180,8 +181,7 @@ Var gaussian_nll_loss(const Var& prediction, const Var& target, const Var& varia
   require_floating(variance, "gaussian_nll_loss", where);
   if (!(options.eps > 0)) {
     throw ArgumentError("gaussian_nll_loss",
-                        "eps is " + std::to_string(options.eps) + "; give a positive variance",
-                        where);
+                        "eps is " + number_text(options.eps) + "; give a positive variance", where);
   }
   const Var v = clamp(variance, options.eps, std::numeric_limits<double>::infinity(), where);
   const Var terms = add(log(v, where), divide(square(u, where), v, where), where);

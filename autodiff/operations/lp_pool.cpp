@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/image.h"
@@ -11,8 +12,8 @@ Var lp_pool(const Var& x, double p, const PerAxis& kernel, const LpPoolOptions& 
             Where where) {
   require_value(x, "lp_pool", where);
   if (!(p >= 1)) {
-    throw ArgumentError("lp_pool",
-                        "p = " + std::to_string(p) + " does not define a norm; give p >= 1", where);
+    throw ArgumentError("lp_pool", "p = " + number_text(p) + " does not define a norm; give p >= 1",
+                        where);
   }
   const int axes = spatial_axes("lp_pool", x, where);
   if (std::isinf(p)) {

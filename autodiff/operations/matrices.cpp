@@ -41,7 +41,7 @@ void check_matrices(const char* operation, const Var& x, bool square, const Wher
   if (square && shape.size(-1) != shape.size(-2)) {
     throw ShapeError(operation,
                      "takes square matrices, not shape " + to_string(shape) +
-                         "; use qr for matrices with more rows than columns",
+                         "; lstsq, pinv, qr and svd take matrices of any shape",
                      where);
   }
 }

@@ -138,6 +138,8 @@ Var tensordot(const Var& a, const Var& b, int count, Where where) {
 }
 
 Var vecdot(const Var& a, const Var& b, int axis, Where where) {
+  for (const Var& x : {a, b}) require_value(x, "vecdot", where);
+  broadcast(a.shape(), b.shape(), "vecdot", where);
   const Var product = multiply(a, b, where);
   if (!is_floating(product.dtype())) {
     throw DTypeError(

@@ -3,6 +3,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
 #include "autodiff/operations/functions/exponential.h"
@@ -172,7 +173,7 @@ Var record_deviation(const Operation& operation, const Var& x, const Axes& axes,
   const auto count = static_cast<double>(reduced_count(x.shape(), mask));
   if (!(correction >= 0 && correction < count)) {
     throw ArgumentError(operation.name,
-                        "correction " + std::to_string(correction) + " with " +
+                        "correction " + number_text(correction) + " with " +
                             std::to_string(static_cast<std::int64_t>(count)) +
                             " elements per result; give at least 0 and less than their number",
                         where);

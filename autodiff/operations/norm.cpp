@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -148,7 +149,7 @@ std::span<const Operation* const> norm_operations() {
 Var norm(const Var& x, double p, const Axes& axes, bool keep_axes, Where where) {
   require_floating(x, "norm", where);
   if (!(p >= 1)) {
-    throw ArgumentError("norm", "p = " + std::to_string(p) + " does not define a norm; give p >= 1",
+    throw ArgumentError("norm", "p = " + number_text(p) + " does not define a norm; give p >= 1",
                         where);
   }
   const AxisMask mask = mask_of(axes, x.shape(), "norm", where);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/index.h"
@@ -33,8 +34,7 @@ void require_elements(const Var& x, const Var& lines, const char* operation, con
 
 void require_share(double q, const char* operation, const Where& where) {
   if (q >= 0 && q <= 1) return;
-  throw ArgumentError(operation, "q is " + std::to_string(q) + "; give a number from 0 to 1",
-                      where);
+  throw ArgumentError(operation, "q is " + number_text(q) + "; give a number from 0 to 1", where);
 }
 
 Shape with_ones(int rank) {

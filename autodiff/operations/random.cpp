@@ -1,6 +1,7 @@
 #include "autodiff/operations/random.h"
 
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/random_attributes.h"
 #include "autodiff/operations/registry.h"
@@ -153,7 +154,7 @@ Var record_random(const Operation& operation, Tape& tape, const ValueType& type,
 
 void require_probability(double p, const char* operation, const Where& where) {
   if (p >= 0 && p <= 1) return;
-  throw ArgumentError(operation, "p = " + std::to_string(p) + " is not a probability; give 0 to 1",
+  throw ArgumentError(operation, "p = " + number_text(p) + " is not a probability; give 0 to 1",
                       where);
 }
 

@@ -4,6 +4,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/incomplete_gamma.h"
@@ -55,7 +56,7 @@ void draw_by(const KernelCall& call, const char* operation, const char* requirem
     throw ArgumentError(operation,
                         "element " + std::to_string(failed) + " of shape " +
                             to_string(call.input().shape()) + " is " +
-                            std::to_string(static_cast<double>(x[failed])) + "; " + requirement,
+                            number_text(static_cast<double>(x[failed])) + "; " + requirement,
                         attributes.where);
   });
 }

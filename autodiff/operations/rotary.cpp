@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
@@ -40,7 +41,7 @@ void check_rotary(const Var& x, const RotaryOptions& options, const Where& where
   if (!(options.base > 0) || std::isinf(options.base)) {
     throw ArgumentError(
         "rotary_embedding",
-        "the base is " + std::to_string(options.base) + "; give a positive finite number", where);
+        "the base is " + number_text(options.base) + "; give a positive finite number", where);
   }
   if (!options.positions.defined()) return;
   require_value(options.positions, "rotary_embedding", where);

@@ -318,7 +318,7 @@ ValuesAndIndices sort(const Var& x, int axis, bool descending, Where where) {
 }
 
 Var argsort(const Var& x, int axis, bool descending, Where where) {
-  return sort(x, axis, descending, where).indices;
+  return sort(x, require_line(x, axis, "argsort", where), descending, where).indices;
 }
 
 ValuesAndIndices topk(const Var& x, std::int64_t k, const TopkOptions& options, Where where) {

@@ -67,10 +67,12 @@ Var triangle(const Var& x, const TriangleAttributes& attributes, const Where& wh
 }
 
 Var tril(const Var& x, int diagonal, Where where) {
+  check_matrices("tril", x, false, where);
   return triangle(x, {.diagonal = diagonal}, where);
 }
 
 Var triu(const Var& x, int diagonal, Where where) {
+  check_matrices("triu", x, false, where);
   return triangle(x, {.upper = true, .diagonal = diagonal}, where);
 }
 

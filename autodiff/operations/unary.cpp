@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
@@ -329,7 +330,7 @@ void require_sound(const char* operation, const char* problem, const Parameters&
   for (const double parameter : parameters.numbers) {
     at = text.find("{}", at);
     if (at == std::string::npos) break;
-    text.replace(at, 2, std::to_string(parameter));
+    text.replace(at, 2, number_text(parameter));
   }
   throw ArgumentError(operation, text, where);
 }

@@ -1,3 +1,4 @@
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -59,7 +60,7 @@ SpectralNorm spectral_norm(const Var& weight, const Var& u, const SpectralNormOp
   if (options.iterations < 0 || !(options.epsilon > 0)) {
     throw ArgumentError("spectral_norm",
                         std::to_string(options.iterations) + " iterations and epsilon " +
-                            std::to_string(options.epsilon) +
+                            number_text(options.epsilon) +
                             "; give 0 or more, and a positive number",
                         where);
   }

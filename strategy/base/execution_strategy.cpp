@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "autodiff/number_text.h"
 #include "checkpoint/planners.h"
 #include "strategy/base/strategy_fields.h"
 
@@ -102,7 +103,7 @@ void require_checkpoints(const ExecutionStrategy& s) {
     refuse("checkpoint_interval is 0; give 1 or more");
   }
   if (s.checkpoint_fraction && !(*s.checkpoint_fraction >= 0 && *s.checkpoint_fraction <= 1)) {
-    refuse("checkpoint_fraction is " + std::to_string(*s.checkpoint_fraction) +
+    refuse("checkpoint_fraction is " + number_text(*s.checkpoint_fraction) +
            "; give a fraction between 0 and 1");
   }
   if (!s.checkpoint_planner.empty()) require_budget_for_planner(s);

@@ -34,8 +34,8 @@ class Running {
   explicit Running(std::atomic<bool>& flag) : flag_(flag) {
     if (!flag_.exchange(true)) return;
     throw TapeError(
-        "[evaluate] a run of this tape's evaluator is in progress; ask for values before or after "
-        "it, not in its progress function, its operations or another thread");
+        "[evaluate] a run of this tape's evaluator is in progress; ask for values and plans before "
+        "or after it, not in its progress function, its operations or another thread");
   }
   ~Running() { flag_ = false; }
   Running(const Running&) = delete;
@@ -86,6 +86,7 @@ struct Engine::State {
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
+    const Running running(is_running);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
     spec.afresh = afresh;

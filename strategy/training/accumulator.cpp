@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/number_text.h"
 #include "autodiff/parallel.h"
 #include "strategy/training/gradient_sums.h"
 
@@ -38,7 +39,7 @@ GradientAccumulator::GradientAccumulator(AccumulatorOptions options) : options_(
     refuse("an update takes at least one micro-batch, not " + std::to_string(options.steps));
   }
   if (!(options.clip_norm > 0)) {
-    refuse("the norm to clip to must be positive, not " + std::to_string(options.clip_norm) +
+    refuse("the norm to clip to must be positive, not " + number_text(options.clip_norm) +
            "; leave clip_norm out to clip nothing");
   }
 }

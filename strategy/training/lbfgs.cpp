@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "autodiff/number_text.h"
 #include "strategy/training/flat_vectors.h"
 #include "strategy/training/line_search.h"
 #include "strategy/training/settings.h"
@@ -106,8 +107,8 @@ class LbfgsRun {
     result_.value = evaluate();
     result_.gradient_norm = norm_of(trial_gradient_);
     if (!std::isfinite(result_.value) || !std::isfinite(result_.gradient_norm)) {
-      throw ArgumentError("[lbfgs] at the start the value is " + std::to_string(result_.value) +
-                          " and the norm of the gradient " + std::to_string(result_.gradient_norm) +
+      throw ArgumentError("[lbfgs] at the start the value is " + number_text(result_.value) +
+                          " and the norm of the gradient " + number_text(result_.gradient_norm) +
                           "; start from another point");
     }
     std::swap(gradient_, trial_gradient_);

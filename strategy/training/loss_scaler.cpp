@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/parallel.h"
@@ -20,7 +21,7 @@ namespace {
 void require_power_of_two(double factor, const char* name) {
   int exponent = 0;
   if (std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5) return;
-  refuse_scaler("the " + std::string(name) + " is " + std::to_string(factor) +
+  refuse_scaler("the " + std::string(name) + " is " + number_text(factor) +
                 "; give a power of two, such as 65536, so that scaling does not round");
 }
 
@@ -53,11 +54,11 @@ LossScaler::LossScaler(const LossScalerOptions& options)
   require_power_of_two(options.smallest, "smallest scale");
   require_power_of_two(options.largest, "largest scale");
   if (options.growth < 1) {
-    refuse_scaler("the growth is " + std::to_string(options.growth) +
+    refuse_scaler("the growth is " + number_text(options.growth) +
                   "; give 2, or 1 to keep the scale");
   }
   if (options.backoff >= 1) {
-    refuse_scaler("the backoff is " + std::to_string(options.backoff) +
+    refuse_scaler("the backoff is " + number_text(options.backoff) +
                   "; give a number below 1, such as 0.5");
   }
   if (options.interval < 1) {
@@ -65,9 +66,9 @@ LossScaler::LossScaler(const LossScalerOptions& options)
                   "; give the number of steps without overflow before the scale grows");
   }
   if (options.scale < options.smallest || options.scale > options.largest) {
-    refuse_scaler("the scale " + std::to_string(options.scale) +
+    refuse_scaler("the scale " + number_text(options.scale) +
                   " is out of bounds; give smallest ≤ scale ≤ largest, which are " +
-                  std::to_string(options.smallest) + " and " + std::to_string(options.largest));
+                  number_text(options.smallest) + " and " + number_text(options.largest));
   }
 }
 
@@ -139,7 +140,7 @@ void LossScaler::load_state(const NamedTensors& state) {
   int exponent = 0;
   if (!(loaded.scale_ >= options_.smallest && loaded.scale_ <= options_.largest) ||
       std::frexp(loaded.scale_, &exponent) != 0.5) {
-    entries.refuse("scale", "is " + std::to_string(loaded.scale_) +
+    entries.refuse("scale", "is " + number_text(loaded.scale_) +
                                 "; load it into a scaler with the options it was saved with");
   }
   loaded.loss_ = entries.number("loss");

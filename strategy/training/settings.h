@@ -3,6 +3,7 @@
 #include <string>
 
 #include "autodiff/error.h"
+#include "autodiff/number_text.h"
 
 namespace palimpsest {
 
@@ -14,7 +15,7 @@ inline constexpr const char* below_one = "0 or more and less than 1";
 inline void require_setting(bool holds, const std::string& owner, const std::string& setting,
                             double value, const char* allowed) {
   if (holds) return;
-  throw ArgumentError("[" + owner + "] " + setting + " is " + std::to_string(value) + "; give " +
+  throw ArgumentError("[" + owner + "] " + setting + " is " + number_text(value) + "; give " +
                       allowed);
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autodiff/error.h"
+#include "autodiff/number_text.h"
 
 namespace palimpsest {
 
@@ -51,7 +52,7 @@ std::uint32_t StateEntries::short_count(const std::string& name) const {
 double StateEntries::not_negative_number(const std::string& name) const {
   const double value = number(name);
   if (!(value >= 0)) {
-    refuse(name, "is " + std::to_string(value) + "; load one that was saved by state()");
+    refuse(name, "is " + number_text(value) + "; load one that was saved by state()");
   }
   return value;
 }

@@ -8,17 +8,22 @@
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/distance.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/mixed_matrices.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
@@ -133,6 +138,28 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
   });
 }
 
+TEST_CASE("errors name the function that was called, not one that it consists of") {
+  const std::string away = "axis 7 is out of range for shape (2, 3)";
+  const std::string apart = "shapes (2, 3) and (2, 4) do not broadcast";
+  check_words<ShapeError>({
+      {[](Values& v) { argmax(v.x, {7}); }, {"[argmax]", away}},
+      {[](Values& v) { argmin(v.x, {7}); }, {"[argmin]", away}},
+      {[](Values& v) { argsort(v.x, 7); }, {"[argsort]", away}},
+      {[](Values& v) { tril(sum(v.x, {0})); }, {"[tril]", "shape (3)"}},
+      {[](Values& v) { triu(sum(v.x, {0})); }, {"[triu]", "shape (3)"}},
+      {[](Values& v) { lerp(v.x, v.y, 0.5); }, {"[lerp]", apart}},
+      {[](Values& v) { lerp(v.x, v.x, v.y); }, {"[lerp]", apart}},
+      {[](Values& v) { vecdot(v.x, v.y); }, {"[vecdot]", apart}},
+      {[](Values& v) { pairwise_distance(v.x, v.y); }, {"[pairwise_distance]", apart}},
+      {[](Values& v) { triplet_margin_loss(v.x, v.x, v.y); }, {"[triplet_margin_loss]", apart}},
+      {[](Values& v) { det(v.x); }, {"[det]", "(2, 3)", "lstsq, pinv, qr and svd"}},
+  });
+  check_words<DTypeError>({
+      {[](Values& v) { embedding(v.x, v.x); }, {"[embedding]", "f32 (2, 3)"}},
+      {[](Values& v) { argmax(v.b); }, {"[argmax]", "bool (2, 3)"}},
+  });
+}
+
 TEST_CASE("dtype errors name the operation, the dtypes and the next step") {
   check_words<DTypeError>({
       {[](Values& v) { exp(v.i); }, {"[exp]", "i64 (3)", "takes floating dtypes", "cast it first"}},
@@ -149,10 +176,12 @@ TEST_CASE("dtype errors name the operation, the dtypes and the next step") {
 TEST_CASE("argument errors name the operation, the argument and the next step") {
   check_words<ArgumentError>({
       {[](Values& v) { clamp(v.x, 1, -1); },
-       {"[clamp]", "lower bound 1.0", "upper bound -1.0", "swap them"}},
+       {"[clamp]", "lower bound 1 is", "upper bound -1;", "swap them"}},
       {[](Values& v) { leaky_relu(v.x, -0.5); },
        {"[leaky_relu]", "the slope is -0.5", "give 0 or more"}},
-      {[](Values& v) { elu(v.x, -1); }, {"[elu]", "the factor is -1.0", "give 0 or more"}},
+      {[](Values& v) { quantile(v.x, 1e-20 - 1e-10); },
+       {"[quantile]", "q is -9.999999999", "e-11; give a number from 0 to 1"}},
+      {[](Values& v) { elu(v.x, -1); }, {"[elu]", "the factor is -1;", "give 0 or more"}},
       {[](Values& v) { v.i + 1e30; },
        {"[add]", "is out of range for i64", "cast the other operand first"}},
       {[](Values& v) { chunk(v.x, 0, 1); },

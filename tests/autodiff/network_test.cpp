@@ -70,7 +70,7 @@ TEST_CASE("losses say what is wrong with their arguments") {
                     Contains("[mse]") && Contains("(2, 1)"));
   CHECK_THROWS_AS(bce_with_logits(x, two), ShapeError);
   CHECK_THROWS_WITH(huber(x, x, 0),
-                    Contains("delta is 0.0") && Contains("give a positive distance"));
+                    Contains("delta is 0;") && Contains("give a positive distance"));
 }
 
 TEST_CASE("softmax says what is wrong with its arguments") {
@@ -135,7 +135,7 @@ TEST_CASE("normalisations say what is wrong with their arguments") {
   CHECK_THROWS_WITH(group_norm(x, 4), Contains("4 groups do not divide the 6 channels"));
   CHECK_THROWS_AS(batch_norm(four), ShapeError);
   CHECK_THROWS_WITH(batch_norm(x, four, four, Var{}, Var{}), Contains("mean") && Contains("(6)"));
-  CHECK_THROWS_WITH(batch_norm(x, six, six, six, six, -1), Contains("epsilon is -1.0"));
+  CHECK_THROWS_WITH(batch_norm(x, six, six, six, six, -1), Contains("epsilon is -1;"));
   CHECK_THROWS_WITH(batch_norm(x, six, six, Var{}, six), Contains("a bias needs a weight"));
   CHECK_THROWS_AS(batch_norm(x, tape.constant(some({6}, 1, DType::f32))), DTypeError);
   CHECK_THROWS_AS(rms_norm(tape.constant(Tensor::arange(4))), DTypeError);

@@ -87,11 +87,17 @@ TEST_CASE("a progress function cannot start a run of the evaluator that it watch
   Var y = x;
   for (int i = 0; i < 20; ++i) y = sin(y);
   const Var other = sum(x);
-  std::string error;
+  std::vector<std::string> errors;
   backward(sum(y * y), {.progress = on_progress([&](const RunProgress&) {
-                          if (error.empty()) error = error_of([&] { other.value(); });
+                          if (!errors.empty()) return;
+                          errors.push_back(error_of([&] { other.value(); }));
+                          errors.push_back(error_of([&] { plan_backward(other); }));
+                          errors.push_back(error_of([&] { forecast_backward(other); }));
                         })});
-  CHECK_THAT(error, Contains("[evaluate] a run of this tape's evaluator is in progress"));
+  CHECK(errors.size() == 3);
+  for (const std::string& error : errors) {
+    CHECK_THAT(error, Contains("[evaluate] a run of this tape's evaluator is in progress"));
+  }
   CHECK_THAT(other.value().item(), WithinRel(sum(x).value().item(), 1e-5));
 }
 
