@@ -6,6 +6,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/recording_guards.h"
 #include "autodiff/var.h"
@@ -146,7 +147,7 @@ void Tape::update_after_run(const Tensor& target, const Var& value, double weigh
   if (!(weight >= 0 && weight <= 1)) {
     throw ArgumentError(
         "update",
-        "the weight is " + std::to_string(weight) + "; give that of the new value, from 0 to 1",
+        "the weight is " + number_text(weight) + "; give that of the new value, from 0 to 1",
         where);
   }
   const Var own = here(value, "update", where);

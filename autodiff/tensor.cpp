@@ -5,6 +5,7 @@
 
 #include "autodiff/convert.h"
 #include "autodiff/heap_block.h"
+#include "autodiff/number_text.h"
 #include "autodiff/philox.h"
 
 namespace palimpsest {
@@ -71,8 +72,8 @@ Tensor random(const Shape& shape, DType dtype, Fill fill) {
 
 Tensor Tensor::uniform(Shape shape, std::uint64_t seed, double low, double high, DType dtype) {
   if (!is_interval(low, high)) {
-    throw ArgumentError("[tensor] cannot draw uniform numbers from [" + std::to_string(low) + ", " +
-                        std::to_string(high) + "); give finite low < high");
+    throw ArgumentError("[tensor] cannot draw uniform numbers from [" + number_text(low) + ", " +
+                        number_text(high) + "); give finite low < high");
   }
   return random(shape, dtype, [&]<class T>(std::span<T> data) {
     fill_between({seed, tensor_generation, 0}, data.data(), std::ssize(data), low, high, dtype);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/broadcasting.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
@@ -255,7 +256,7 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
   const double end = dtype == DType::boolean ? 2 : std::ldexp(1, bits);
   if (number < (is_signed ? -end : 0) || number >= end) {
     throw ArgumentError(operation,
-                        "the number " + std::to_string(number) + " is out of range for " +
+                        "the number " + number_text(number) + " is out of range for " +
                             std::string(name_of(dtype)) + "; cast the other operand first",
                         where);
   }

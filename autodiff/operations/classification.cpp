@@ -4,6 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -296,8 +297,7 @@ void require_share(std::string_view operation, double label_smoothing, const Whe
   if (label_smoothing >= 0 && label_smoothing <= 1) return;
   throw ArgumentError(
       operation,
-      "label_smoothing is " + std::to_string(label_smoothing) + "; give a fraction in [0, 1]",
-      where);
+      "label_smoothing is " + number_text(label_smoothing) + "; give a fraction in [0, 1]", where);
 }
 
 Var record(const Operation& operation, const Var& x, const Var& classes,

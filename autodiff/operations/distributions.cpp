@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -31,9 +32,8 @@ Var located(const Var& x, double location, double scale, DType dtype, const Wher
 
 void require_scale(double scale, const char* operation, const Where& where) {
   if (scale > 0 && scale < std::numeric_limits<double>::infinity()) return;
-  throw ArgumentError(operation,
-                      "the scale is " + std::to_string(scale) + "; give a positive finite number",
-                      where);
+  throw ArgumentError(
+      operation, "the scale is " + number_text(scale) + "; give a positive finite number", where);
 }
 
 /// Promotes two parameters, which must be floating, to a common dtype.
@@ -77,7 +77,7 @@ Var randint(Tape& tape, std::int64_t low, std::int64_t high, const Shape& shape,
   constexpr std::int64_t most = std::int64_t{1} << 53;
   if (!(low < high) || low < -most || high > most || high - low > most) {
     throw ArgumentError("randint",
-                        "[" + std::to_string(low) + ", " + std::to_string(high) +
+                        "[" + number_text(low) + ", " + number_text(high) +
                             ") is not a range of up to 2^53 integers; give low < high",
                         where);
   }

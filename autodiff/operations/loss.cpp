@@ -78,7 +78,7 @@ Var huber(const Var& prediction, const Var& target, double delta, Reduction redu
 Var smooth_l1_loss(const Var& prediction, const Var& target, double beta, Reduction reduction,
                    Where where) {
   if (!(beta >= 0)) {
-    throw ArgumentError("smooth_l1_loss", "beta is " + std::to_string(beta) + "; give 0 or more",
+    throw ArgumentError("smooth_l1_loss", "beta is " + number_text(beta) + "; give 0 or more",
                         where);
   }
   if (beta == 0) return l1(prediction, target, reduction, where);

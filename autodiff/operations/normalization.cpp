@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/composition.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -153,7 +154,7 @@ void require_beside(const Var& x, const Var& v, const char* role, const Shape& s
 void require_settings(std::string_view operation, const Var& weight, const Var& bias,
                       double epsilon, const Where& where) {
   if (!(epsilon >= 0)) {
-    throw ArgumentError(operation, "epsilon is " + std::to_string(epsilon) + "; give a number ≥ 0",
+    throw ArgumentError(operation, "epsilon is " + number_text(epsilon) + "; give a number ≥ 0",
                         where);
   }
   if (bias.defined() && !weight.defined()) {

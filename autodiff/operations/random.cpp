@@ -183,7 +183,7 @@ Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype
   require_real(dtype, "uniform", where);
   if (!is_interval(low, high)) {
     throw ArgumentError("uniform",
-                        "[" + std::to_string(low) + ", " + std::to_string(high) +
+                        "[" + number_text(low) + ", " + number_text(high) +
                             ") is not a finite, non-empty range; give finite low < high",
                         where);
   }

@@ -3,6 +3,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
@@ -75,10 +76,10 @@ const Operation truncated_normal_operation{
 Var record_truncated_normal(const Var& mean, const Var& deviation, const Shape& shape, double low,
                             double high, const Where& where) {
   if (!(low < high)) {
-    throw ArgumentError("truncated_normal",
-                        "[" + std::to_string(low) + ", " + std::to_string(high) +
-                            "] is not an interval; give low < high",
-                        where);
+    throw ArgumentError(
+        "truncated_normal",
+        "[" + number_text(low) + ", " + number_text(high) + "] is not an interval; give low < high",
+        where);
   }
   const ValueType type{shape, mean.dtype()};
   // No normal number is beyond 40 deviations, so this stands for infinity. Derivatives stay finite.
