@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/planners.h"
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 
@@ -54,6 +55,47 @@ TEST_CASE("on a machine with small caches a program is computed again without be
   CHECK(program.plan().budget == unlimited);
   const Var again = record_scheme(budgeted, w, 150);
   CHECK(plan_backward(again, {.machine = machine}).simulation.recomputed > 0);
+}
+
+/// Knows schedules within a budget the first `knows` times, and only keep-all later.
+class Forgetful final : public Planner {
+ public:
+  std::string name() const override { return "forgetful"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    const bool is_known = budget != unlimited && ++asked <= knows;
+    return (is_known ? automatic() : keep_all())->propose(graph, budget);
+  }
+  int knows = 0;
+  mutable int asked = 0;
+};
+
+TEST_CASE("a budget for caches in which no plan is found again is no reason to refuse a run") {
+  Machine machine{.flops_per_second = 1e12, .bytes_per_second = 1e9, .seconds_per_node = 1e-9};
+  machine.caches[0] = {32 * 4'000 * 8, 1e11};
+  int fell_back = 0;
+  int fits = 0;
+  for (int knows = 0; knows < 5; ++knows) {
+    INFO(knows);
+    const auto planner = std::make_shared<Forgetful>();
+    planner->knows = knows;
+    Tape tape;
+    Var u;
+    const Var loss = record_scheme(tape, u, 150);
+    const RunOptions options{.planner = planner, .fuse = false, .machine = machine};
+    const Gradients gradients = backward(loss, options);
+    CHECK(gradients.report().budget == unlimited);
+    if (gradients.report().recomputed > 0) {
+      ++fits;
+    } else if (knows > 0) {
+      ++fell_back;
+      CHECK(planner->asked > knows);
+    }
+    const int asked = planner->asked;
+    backward(loss, options);  // the budget is chosen once
+    CHECK(planner->asked == asked);
+  }
+  CHECK(fell_back > 0);
+  CHECK(fits > 0);
 }
 
 }  // namespace
