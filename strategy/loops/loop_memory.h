@@ -22,7 +22,7 @@ struct StateBlock {
   Addresses at(std::byte* begin) const;
   /// Likewise, in `to`, which keeps its memory.
   void at(std::byte* begin, Addresses& to) const {
-    to.resize(offsets.size());
+    if (to.size() != offsets.size()) to.resize(offsets.size());
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = begin + offsets[i];
   }
   void copy(const Addresses& from, const Addresses& to) const;
