@@ -200,6 +200,11 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace) {
+  if (outputs.empty() && terms.empty() &&
+      static_cast<double>(first.m) * static_cast<double>(first.n) * static_cast<double>(first.k) <
+          serial_volume) {
+    return gemm_serial(first, workspace);  // as `Split` would have it
+  }
   const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads(),
                     has_own_products<T>());
   const auto share = static_cast<std::size_t>(split.share<T>());

@@ -102,9 +102,94 @@ void multiply_unpacked(const Gemm<T>& p) {
   }
 }
 
+/// A row of A times rows of B that are adjacent vectors: `Vectors` vectors of the result. The order
+/// of additions is that of `matrix_vector`.
+template <int Vectors, class T>
+void multiply_row(const T* a, std::int64_t a_step, const T* b, std::int64_t ldb, std::int64_t k,
+                  const T* addend, T* to) {
+  using Eigen::internal::padd, Eigen::internal::pmadd, Eigen::internal::ploadu;
+  using Eigen::internal::pset1, Eigen::internal::pstoreu;
+  using P = Packet<T>;
+  const P zero = pset1<P>(T(0));
+  P sums[Vectors];
+  for (P& sum : sums) sum = zero;
+  for (std::int64_t l = 0; l < k; ++l, a += a_step, b += ldb) {
+    const P factor = pset1<P>(*a);
+#pragma GCC unroll 8
+    for (int j = 0; j < Vectors; ++j) sums[j] = pmadd(ploadu<P>(b + j * lanes<T>), factor, sums[j]);
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < Vectors; ++j) {
+    P made = padd(sums[j], zero);
+    if (addend != nullptr) made = padd(made, ploadu<P>(addend + j * lanes<T>));
+    pstoreu(to + j * lanes<T>, made);
+  }
+}
+
+/// True for a product of one row whose sums `matrix_vector` would not divide.
+template <class T>
+bool is_short_row(const Gemm<T>& p) {
+  constexpr std::int64_t undivided = 128;
+  return p.m == 1 && p.n > 1 && p.n % lanes<T> == 0 && p.k > 0 && p.k < undivided &&
+         !p.transpose_b && !p.accumulate && p.alpha == T(1);
+}
+
+template <class T>
+void multiply_short_row(const Gemm<T>& p) {
+  constexpr int vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
+  const std::int64_t step = p.transpose_a ? p.lda : 1;
+  std::int64_t j = 0;
+  const auto addend = [&] { return p.addend == nullptr ? nullptr : p.addend + j; };
+  for (; j + vectors * lanes<T> <= p.n; j += vectors * lanes<T>) {
+    multiply_row<vectors>(p.a, step, p.b + j, p.ldb, p.k, addend(), p.c + j);
+  }
+  for (; j < p.n; j += lanes<T>) {
+    multiply_row<1>(p.a, step, p.b + j, p.ldb, p.k, addend(), p.c + j);
+  }
+}
+
+/// A product of depth 1 without packing, with the roundings of a tile. B is a row.
+template <bool Adds, class T>
+void multiply_outer(const Gemm<T>& p) {
+  using Eigen::internal::padd, Eigen::internal::pmul, Eigen::internal::pmadd;
+  using Eigen::internal::ploadu, Eigen::internal::pset1, Eigen::internal::pstoreu;
+  using P = Packet<T>;
+  const P alpha = pset1<P>(p.alpha);
+  const P zero = pset1<P>(T(0));
+  const std::int64_t n = p.n;
+  const T* const b = p.b;
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    const P factor = pset1<P>(p.a[i * (p.transpose_a ? 1 : p.lda)]);
+    T* const c = p.c + i * p.ldc;
+    const T* const addend = Adds ? p.addend + i * p.ldc : nullptr;
+    std::int64_t j = 0;
+    for (; j + lanes<T> <= n; j += lanes<T>) {
+      P made = pmul(alpha, pmadd(factor, ploadu<P>(b + j), zero));
+      if constexpr (Adds) made = padd(made, ploadu<P>(addend + j));
+      pstoreu(c + j, made);
+    }
+    if (j == n) continue;
+    T x[lanes<T>] = {};
+    T y[lanes<T>] = {};
+    std::copy(b + j, b + n, x);
+    P made = pmul(alpha, pmadd(factor, ploadu<P>(x), zero));
+    if constexpr (Adds) {
+      std::copy(addend + j, addend + n, y);
+      made = padd(made, ploadu<P>(y));
+    }
+    pstoreu(y, made);
+    std::copy_n(y, n - j, c + j);
+  }
+}
+
 template <class T>
 void gemm(const BlockedGemm<T>& call) {
   const Gemm<T>& p = call.product;
+  if (call.packed_b != nullptr && p.k == 1 && !p.accumulate && !p.transpose_b &&
+      !call.transpose_c) {
+    return p.addend != nullptr ? multiply_outer<true>(p) : multiply_outer<false>(p);
+  }
+  if (is_short_row(p)) return multiply_short_row(p);
   if (call.packed_b != nullptr && p.k > 0) {
     TiledGemm<T>(call).run();
     return;

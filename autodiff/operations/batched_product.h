@@ -17,6 +17,7 @@ class BatchedProduct {
  public:
   BatchedProduct(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
       : m(y.size(-2)), n(y.size(-1)), k(a.size(options.transpose_a ? -2 : -1)) {
+    if (a.rank() == 2 && b.rank() == 2) return;
     const auto a_strides = strides_of(a);
     const auto b_strides = strides_of(b);
     const auto y_strides = strides_of(y);

@@ -1,6 +1,5 @@
 #include "strategy/loops/advance.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace palimpsest {
@@ -10,28 +9,24 @@ Advance::Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Add
     : loop_(loop),
       steps_(steps),
       free_{std::move(a), std::move(b)},
-      state_(first),
+      state_(&first),
       hashes_(hashes) {}
-
-void Advance::restore(const Addresses& state, std::uint32_t step) {
-  state_ = state;
-  step_ = step;
-}
 
 void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outputs) {
   while (step_ < step) {
     const bool last = step_ + 1 == step && target != nullptr;
-    const bool is_in_first = !state_.empty() && state_.front() == free_[0].front();
+    const bool is_in_first = !state_->empty() && state_->front() == free_[0].front();
     const Addresses& next = last ? *target : free_[is_in_first ? 1 : 0];
-    if (outputs != nullptr) {
+    const bool has_outputs = outputs != nullptr && outputs->size() > 0;
+    if (has_outputs) {
       results_ = next;
       outputs->append(step_, results_);
     }
-    steps_.forward(step_, state_, outputs != nullptr ? results_ : next, outputs != nullptr);
-    std::copy_n(next.begin(), state_.size(), state_.begin());
+    steps_.forward(step_, *state_, has_outputs ? results_ : next, outputs != nullptr);
+    state_ = &next;
     ++step_;
     ++steps_run_;
-    if (hashes_ != nullptr) hashes_->meet(step_, state_, loop_);
+    if (hashes_ != nullptr) hashes_->meet(step_, *state_, loop_);
     if (pause_ != nullptr) pause_(step_);
   }
 }
@@ -39,7 +34,7 @@ void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outpu
 void Advance::carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
                         const Parts* outputs, const Addresses* reversed) {
   using Kind = ChainAction::Kind;
-  if (action.kind == Kind::store) return held.store(action, state_);
+  if (action.kind == Kind::store) return held.store(action, *state_);
   if (action.kind == Kind::restore) return restore(held.restore(action), action.step);
   // Make the state where it will be held.
   const Addresses* target = nullptr;

@@ -17,7 +17,8 @@ class Advance {
   Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Addresses a, Addresses b,
           StateHashes* hashes);
 
-  const Addresses& state() const { return state_; }
+  /// The addresses stay the caller's, or those of `HeldStates`.
+  const Addresses& state() const { return *state_; }
   /// Its number.
   std::uint32_t step() const { return step_; }
   /// Calls `pause` after every step with the number of the state that it made.
@@ -25,13 +26,16 @@ class Advance {
   /// Continues with state `step`, which `load` reads into the memory that it is given.
   template <class F>
   void continue_with(std::uint32_t step, F load) {
-    state_ = free_[0];
-    step_ = step;
-    load(state_);
+    restore(free_[0], step);
+    load(*state_);
   }
   /// Number of steps run so far.
   std::uint64_t steps_run() const { return steps_run_; }
-  void restore(const Addresses& state, std::uint32_t step);
+  /// Continues with state `step`, which is in `state`. It must stay there until the next steps.
+  void restore(const Addresses& state, std::uint32_t step) {
+    state_ = &state;
+    step_ = step;
+  }
   /// Runs the steps before `step`. The last one makes its state in `target`, if given.
   void to(std::uint32_t step, const Addresses* target, const Parts* outputs = nullptr);
 
@@ -44,7 +48,7 @@ class Advance {
   const Loop& loop_;
   LoopSteps& steps_;
   Addresses free_[2];
-  Addresses state_;
+  const Addresses* state_;
   Addresses results_;
   std::uint32_t step_ = 0;
   std::uint64_t steps_run_ = 0;

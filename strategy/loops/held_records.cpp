@@ -14,6 +14,7 @@ using Kind = JournalEntry::Kind;
 
 void HeldStates::keep_account(HeldTable& table, bool is_given, Remake remake) {
   table_ = &table;
+  are_plain_ = false;
   remake_ = std::move(remake);
   is_table_given_ = is_given;
   if (!is_given || !layout_.disk) return;

@@ -25,6 +25,7 @@ HeldStates::HeldStates(const Loop& loop, const Addresses& first, std::span<std::
       layout_(std::ssize(memory), loop),
       first_(first),
       memory_(memory.data()),
+      are_plain_(!layout_.disk && loop.codec().is_exact() && loop.state().bytes > 0),
       last_(loop.state().at(memory_ + layout_.last)) {
   if (std::ssize(decoded) == loop.state().bytes) decoded_ = loop.state().at(decoded.data());
   if (!layout_.disk) return;
@@ -37,13 +38,6 @@ Addresses HeldStates::slot(std::uint32_t number) const {
   Addresses addresses;
   slot(number, addresses);
   return addresses;
-}
-
-/// Likewise, in `to`, which keeps its memory.
-const Addresses& HeldStates::slot(std::uint32_t number, Addresses& to) const {
-  const StateBlock& block = loop_.codec().block();
-  block.at(memory_ + layout_.slots + (number - 1) * block.bytes, to);
-  return to;
 }
 
 void HeldStates::settle(Block& block) {
@@ -69,18 +63,19 @@ void HeldStates::encode(const ChainAction& action, const Addresses& state,
   }
 }
 
-const Addresses* HeldStates::place_for(const ChainAction& action) {
+const Addresses* HeldStates::other_place_for(const ChainAction& action) {
   if (!loop_.codec().is_exact()) return nullptr;
+  Addresses& target = next_target();
   if (is_in_block(action)) {
-    target_ = free_block().where;
+    target = free_block().where;
   } else {
     if (table_ != nullptr) table_->drop(table_->at(action.tier, action.slot));
-    slot(action.slot, target_);
+    slot(action.slot, target);
   }
-  return &target_;
+  return &target;
 }
 
-void HeldStates::store(const ChainAction& action, const Addresses& state) {
+void HeldStates::store_other(const ChainAction& action, const Addresses& state) {
   if (action.tier == ChainAction::Tier::disk) ++disk_writes_;
   if (action.step == 0) return;
   if (!is_in_block(action)) {
@@ -124,7 +119,7 @@ void HeldStates::prefetch(const ChainAction& action) {
   begin_to_read(free_block(), action);
 }
 
-const Addresses& HeldStates::restore(const ChainAction& action) {
+const Addresses& HeldStates::restore_other(const ChainAction& action) {
   if (action.tier == ChainAction::Tier::disk) ++disk_reads_;
   if (action.step == 0) return first_;
   if (!is_in_block(action)) {

@@ -31,14 +31,22 @@ class HeldStates {
   const Addresses& last() const { return last_; }
 
   /// Where a state should be made so that the next store copies nothing, or null. Valid until the
-  /// next call. Overwrites the previous content.
-  const Addresses* place_for(const ChainAction& action);
+  /// call after the next. Overwrites the previous content.
+  const Addresses* place_for(const ChainAction& action) {
+    return is_plain(action) ? &slot(action.slot, next_target()) : other_place_for(action);
+  }
   /// Throws `ArgumentError` for a state that the codec cannot keep.
-  void store(const ChainAction& action, const Addresses& state);
+  void store(const ChainAction& action, const Addresses& state) {
+    if (!is_plain(action)) return store_other(action, state);
+    const Addresses& to = slot(action.slot, stored_);
+    if (state.front() != to.front()) loop_.state().copy(state, to);
+  }
   /// Repeats a store that was carried out before, in the same memory.
   void recall(const ChainAction& action);
   /// Restores a state and returns where it is, valid until the next call.
-  const Addresses& restore(const ChainAction& action);
+  const Addresses& restore(const ChainAction& action) {
+    return is_plain(action) ? slot(action.slot, at_hand_) : restore_other(action);
+  }
   /// Begins to read the state that will be restored from disk next.
   void prefetch(const ChainAction& action);
 
@@ -77,8 +85,20 @@ class HeldStates {
   static bool is_in_block(const ChainAction& action) {
     return action.tier == ChainAction::Tier::disk || action.slot == 0;
   }
+  /// True if the state lies in memory as it is, and no account is kept.
+  bool is_plain(const ChainAction& action) const { return are_plain_ && action.slot > 0; }
   Addresses slot(std::uint32_t number) const;
-  const Addresses& slot(std::uint32_t number, Addresses& to) const;
+  /// Likewise, in `to`, which keeps its memory.
+  const Addresses& slot(std::uint32_t number, Addresses& to) const {
+    const StateBlock& block = loop_.codec().block();
+    block.at(memory_ + layout_.slots + (number - 1) * block.bytes, to);
+    return to;
+  }
+  /// A state may still be at the last target.
+  Addresses& next_target() { return targets_[turn_ = 1 - turn_]; }
+  const Addresses* other_place_for(const ChainAction& action);
+  void store_other(const ChainAction& action, const Addresses& state);
+  const Addresses& restore_other(const ChainAction& action);
   Block& free_block();
   void settle(Block& block);
   void encode(const ChainAction& action, const Addresses& state, const Addresses& to) const;
@@ -93,11 +113,13 @@ class HeldStates {
   LoopLayout layout_;
   const Addresses& first_;
   std::byte* memory_;
+  bool are_plain_;  // those with a slot in memory
   Addresses last_;
   Addresses decoded_;
   Addresses at_hand_;
   Addresses stored_;
-  Addresses target_;
+  Addresses targets_[2];
+  std::size_t turn_ = 0;
   Block blocks_[2];
   HeldTable* table_ = nullptr;
   bool is_table_given_ = false;

@@ -8,7 +8,7 @@ namespace palimpsest {
 
 LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
                            const KernelCall& call, Cut& cut)
-    : gradient_(gradient), steps_(steps) {
+    : gradient_(gradient), steps_(steps), left_(steps) {
   const Loop& loop = gradient.loop();
   const LoopGradient::Requested& requested = gradient.requested();
   blocks_[0] = cut.take(gradient.adjoints());
@@ -17,7 +17,7 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
       call.inputs.data() + loop.operand_count() + (loop.has_condition() ? 2 : 1);
   for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
     const bool is_given = requested.next[gradient.carried()[i]];
-    carried_.push_back(is_given ? (operand++)->data : blocks_[0][i]);
+    initial_.push_back(is_given ? (operand++)->data : blocks_[0][i]);
     const auto bytes = static_cast<std::size_t>(gradient.adjoints().sizes[i]);
     if (!is_given) std::memset(blocks_[0][i], 0, bytes);
   }
@@ -36,53 +36,36 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
     sums_[1].push_back(operand->data);
     sum_types_.push_back(operand->type);
   }
-  // The blocks swap at every step; this start makes the last sums end up in the outputs.
+  // The blocks take turns; this start makes the last sums end up in the outputs.
   if (steps_ % 2 == 0) std::swap(sums_[0], sums_[1]);
   for (std::size_t i = 0; i < sum_types_.size(); ++i) {
     fill_with_nothing(sums_[0][i], sum_types_[i]);
   }
-}
-
-const Addresses& LoopAdjoints::given(std::uint32_t step) {
-  given_.resize(carried_.size() + outputs_.size() + sums_[0].size());
-  auto next = std::ranges::copy(carried_, given_.begin()).out;
-  outputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
-  std::ranges::copy(sums_[0], next);
-  return given_;
-}
-
-const Addresses& LoopAdjoints::results(std::uint32_t step) {
-  const std::size_t block = (steps_ - step) % 2;
-  results_.resize(carried_.size() + inputs_.size() + sums_[1].size());
-  auto next = results_.begin();
-  for (std::size_t i = 0; i < carried_.size(); ++i) {
-    const bool is_returned = step == 0 && first_[i] != nullptr;
-    *next++ = is_returned ? first_[i] : blocks_[block][i];
+  for (const std::size_t turn : {0, 1}) {
+    auto& [given, results] = turns_[turn];
+    given = blocks_[1 - turn];
+    given.resize(given.size() + outputs_.size());
+    given.insert(given.end(), sums_[1 - turn].begin(), sums_[1 - turn].end());
+    results = blocks_[turn];
+    results.resize(results.size() + inputs_.size());
+    results.insert(results.end(), sums_[turn].begin(), sums_[turn].end());
   }
-  inputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
-  std::ranges::copy(sums_[1], next);
-  return results_;
 }
 
-void LoopAdjoints::reversed() {
-  std::copy_n(results_.begin(), carried_.size(), carried_.begin());
-  std::swap(sums_[0], sums_[1]);
-}
-
-void LoopAdjoints::continue_with(std::uint32_t left) {
-  if (left == steps_) return;
-  carried_ = blocks_[(steps_ - left) % 2];
-  if ((steps_ - left) % 2 == 1) std::swap(sums_[0], sums_[1]);
+void LoopAdjoints::return_first(Addresses& results) const {
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    if (first_[i] != nullptr) results[i] = first_[i];
+  }
 }
 
 void LoopAdjoints::finish(const std::vector<bool>& untouched) {
   for (std::size_t i = 0; i < first_.size(); ++i) {
     const auto bytes = static_cast<std::size_t>(gradient_.adjoints().sizes[i]);
-    if (steps_ == 0 && first_[i] != nullptr) std::memcpy(first_[i], carried_[i], bytes);
+    if (steps_ == 0 && first_[i] != nullptr) std::memcpy(first_[i], initial_[i], bytes);
   }
   for (std::size_t i = 0; i < sum_types_.size(); ++i) {
     const auto bytes = static_cast<std::size_t>(gradient_.sums().sizes[i]);
-    if (steps_ == 0 || untouched[i]) std::memset(sums_[0][i], 0, bytes);
+    if (steps_ == 0 || untouched[i]) std::memset(sums_[steps_ % 2][i], 0, bytes);
   }
 }
 

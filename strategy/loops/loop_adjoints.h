@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "strategy/loops/loop.h"
 
 namespace palimpsest {
@@ -10,39 +12,63 @@ class LoopAdjoints {
  public:
   LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, const KernelCall& call, Cut& cut);
 
-  /// The adjoints of the results of step `step`, and the sums so far.
-  const Addresses& given(std::uint32_t step);
-  /// Where the adjoints of the inputs of step `step` are made. Call it after `given`.
-  const Addresses& results(std::uint32_t step);
+  /// The adjoints of the results of step `step`, and the sums so far. It must be the next one.
+  const Addresses& given(std::uint32_t step) {
+    Addresses& list = turns_[(steps_ - step) % 2].given;
+    // The first step has adjoints from outside, and the third one reuses its list.
+    if (step + 3 >= steps_) std::ranges::copy(carried_addresses(), list.begin());
+    auto next = list.begin() + std::ssize(initial_);
+    outputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
+    return list;
+  }
+  /// Where the adjoints of the inputs of step `step` are made.
+  const Addresses& results(std::uint32_t step) {
+    Addresses& list = turns_[(steps_ - step) % 2].results;
+    auto next = list.begin() + std::ssize(initial_);
+    inputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
+    if (step == 0) return_first(list);
+    return list;
+  }
   /// They are made: the next reversal gets them.
-  void reversed();
+  void reversed() { --left_; }
   /// Call when all steps have been reversed; `untouched` as in `LoopSteps`.
   void finish(const std::vector<bool>& untouched);
 
   // For a journal:
   using Pieces = std::vector<std::span<std::byte>>;
   /// The adjoints of the current state, and the sums so far.
-  Pieces carried() const { return spans_of(carried_, gradient_.adjoints().sizes); }
-  Pieces sums() const { return spans_of(sums_[0], gradient_.sums().sizes); }
+  Pieces carried() const { return spans_of(carried_addresses(), gradient_.adjoints().sizes); }
+  Pieces sums() const { return spans_of(sums_so_far(), gradient_.sums().sizes); }
   /// The adjoints of outputs that are given, and those of inputs that are returned.
   const Parts& outputs() const { return outputs_; }
   const Parts& inputs() const { return inputs_; }
   /// Continues where `left` steps are still to be reversed. The contents of `carried` and `sums`
   /// must be read afterwards.
-  void continue_with(std::uint32_t left);
+  void continue_with(std::uint32_t left) { left_ = left; }
 
  private:
+  /// What a step reads and makes. Every other step has the same, except for its outputs and inputs.
+  struct Turn {
+    Addresses given;
+    Addresses results;
+  };
+  const Addresses& carried_addresses() const {
+    return left_ == steps_ ? initial_ : blocks_[(steps_ - left_) % 2];
+  }
+  const Addresses& sums_so_far() const { return sums_[(steps_ - left_) % 2]; }
+  void return_first(Addresses& results) const;
+
   const LoopGradient& gradient_;
   std::uint32_t steps_;
-  Addresses carried_;    // adjoints of the current state
-  Addresses blocks_[2];  // where these are made in turns
+  std::uint32_t left_;   // steps that are not reversed yet
+  Addresses initial_;    // adjoints of the last state
+  Addresses blocks_[2];  // where those of other states are made in turns
   Addresses first_;      // where those of the first state are returned, or null
-  Addresses sums_[2];    // so far, and where the next ones are made
+  Addresses sums_[2];    // so far, and where the next ones are made, in turns
   std::vector<ValueType> sum_types_;
   Parts outputs_;
   Parts inputs_;
-  Addresses given_;
-  Addresses results_;
+  Turn turns_[2];
 };
 
 }  // namespace palimpsest

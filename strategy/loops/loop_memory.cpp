@@ -30,11 +30,6 @@ Addresses StateBlock::at(std::byte* begin) const {
   return addresses;
 }
 
-void StateBlock::at(std::byte* begin, Addresses& to) const {
-  to.resize(offsets.size());
-  for (std::size_t i = 0; i < offsets.size(); ++i) to[i] = begin + offsets[i];
-}
-
 void StateBlock::copy(const Addresses& from, const Addresses& to) const {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (from[i] != to[i]) std::memcpy(to[i], from[i], static_cast<std::size_t>(sizes[i]));

@@ -21,7 +21,10 @@ struct StateBlock {
   /// Their addresses in a block at `begin`.
   Addresses at(std::byte* begin) const;
   /// Likewise, in `to`, which keeps its memory.
-  void at(std::byte* begin, Addresses& to) const;
+  void at(std::byte* begin, Addresses& to) const {
+    if (to.size() != offsets.size()) to.resize(offsets.size());
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = begin + offsets[i];
+  }
   void copy(const Addresses& from, const Addresses& to) const;
 
   std::vector<Bytes> offsets;  // multiples of 64
@@ -53,7 +56,7 @@ class Parts {
   std::size_t size() const { return bases_.size(); }
   /// Calls f(address) for each of a step.
   template <class F>
-  void for_each(std::uint32_t step, F f) const {
+  void for_each(std::uint32_t step, const F& f) const {
     for (std::size_t i = 0; i < bases_.size(); ++i) f(bases_[i] + sizes_[i] * step);
   }
   /// The bytes of the steps from `first` to before `last`.

@@ -25,20 +25,10 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
       captured_(addresses_of(
           call.inputs.subspan(loop.state_count() + loop.input_count(), loop.captured_count()))) {}
 
-void LoopArguments::begin(std::uint32_t step) {
-  if (control_ != nullptr) {
-    control_->check();
-    if (is_reported_ && step != reported_) control_->loop_step(step, steps_);
-    reported_ = step;
-  }
-  number_ = step;
-}
-
-void LoopArguments::set(std::uint32_t step, const Addresses& state, BufferRunner& runner) {
-  begin(step);
-  std::size_t position = 0;
-  for (std::byte* const each : state) runner.set_argument(position++, each);
-  inputs_.for_each(step, [&](std::byte* each) { runner.set_argument(position++, each); });
+void LoopArguments::observe(std::uint32_t step) {
+  control_->check();
+  if (is_reported_ && step != reported_) control_->loop_step(step, steps_);
+  reported_ = step;
 }
 
 Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
@@ -95,7 +85,7 @@ class PlannedSteps final : public LoopSteps {
     if (whole_.may_repeat()) {
       arguments_.set(step, state, whole_);
       for (std::size_t i = 0; i < results.size(); ++i) whole_.set_result(i, results[i]);
-      if (whole_.repeat()) return;
+      if (whole_.repeat(arguments_.round_of(step))) return;
     }
     whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
   }
@@ -106,7 +96,7 @@ class PlannedSteps final : public LoopSteps {
       std::size_t position = reversed_.count();
       for (std::byte* const each : adjoints) reversing_->set_argument(position++, each);
       for (std::size_t i = 0; i < results.size(); ++i) reversing_->set_result(i, results[i]);
-      if (reversing_->repeat()) return;
+      if (reversing_->repeat(reversed_.round_of(step))) return;
     }
     Addresses& all = reversed_.of(step, state);
     all.insert(all.end(), adjoints.begin(), adjoints.end());

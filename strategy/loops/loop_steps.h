@@ -17,7 +17,12 @@ class LoopArguments {
   /// `StoppedError` if the run is to stop.
   Addresses& of(std::uint32_t step, const Addresses& state);
   /// Sets those arguments in `runner` that are not the same in every step. May throw likewise.
-  void set(std::uint32_t step, const Addresses& state, BufferRunner& runner);
+  void set(std::uint32_t step, const Addresses& state, BufferRunner& runner) {
+    begin(step);
+    std::size_t position = 0;
+    for (std::byte* const each : state) runner.set_argument(position++, each);
+    inputs_.for_each(step, [&](std::byte* each) { runner.set_argument(position++, each); });
+  }
   /// Number of arguments.
   std::size_t count() const { return first_.size() + inputs_.size() + captured_.size() + 1; }
   /// The loop's first state.
@@ -30,7 +35,11 @@ class LoopArguments {
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
-  void begin(std::uint32_t step);
+  void begin(std::uint32_t step) {
+    if (control_ != nullptr) observe(step);
+    number_ = step;
+  }
+  void observe(std::uint32_t step);
 
   RunControl* control_;
   NativeCode native_;

@@ -31,15 +31,16 @@ void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& n
 template <class Schedule, class Reverse, class Done>
 void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse,
                    Done done) {
-  for (std::optional<ChainAction> action = schedule.next(); action;) {
-    const ChainAction now = *std::exchange(action, schedule.next());
-    if (now.kind == ChainAction::Kind::reverse) {
-      prefetch_next(schedule, action, held);
-      reverse(now.step, advance.state());
+  for (std::optional<ChainAction> now = schedule.next(); now;) {
+    const std::optional<ChainAction> next = schedule.next();
+    if (now->kind == ChainAction::Kind::reverse) {
+      prefetch_next(schedule, next, held);
+      reverse(now->step, advance.state());
     } else {
-      advance.carry_out(now, *action, held);
+      advance.carry_out(*now, *next, held);
     }
-    done(now);
+    done(*now);
+    now = next;  // copied last: a processor waits when it reads wide what it has just written
   }
 }
 

@@ -1,5 +1,5 @@
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "checkpoint/chains/periodic.h"
 #include "strategy/loops/advance.h"
@@ -17,10 +17,11 @@ void sweep(const Loop& loop, Schedule schedule, HeldStates& held, Advance& advan
   if (records != nullptr) {
     for (std::uint64_t done = records->actions(); done > 0; --done) schedule.next();
   }
-  for (ChainAction action = *schedule.next(); action.kind != ChainAction::Kind::reverse;) {
-    const ChainAction now = std::exchange(action, *schedule.next());
-    advance.carry_out(now, action, held, &outputs, &held.last());
+  for (std::optional<ChainAction> now = schedule.next(); now->kind != ChainAction::Kind::reverse;) {
+    const std::optional<ChainAction> next = schedule.next();
+    advance.carry_out(*now, *next, held, &outputs, &held.last());
     if (records != nullptr) records->action_done();
+    now = next;
   }
   // A state that was read from a journal is elsewhere.
   loop.state().copy(advance.state(), held.last());

@@ -13,9 +13,15 @@ BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory
       arena_(memory.first(static_cast<std::size_t>(program_->workspace()))),
       executor_(program_->instructions()) {
   bind_constants(program_->tape());
-  only_makes_ = std::ranges::all_of(program_->results(), [](const BufferProgram::Result& result) {
-    return result.from == BufferProgram::Result::From::made;
-  });
+  for (const std::size_t source : program_->arguments()) {
+    const bool is_read = source != BufferProgram::unread;
+    argument_at_.push_back(is_read ? &executor_.source(source) : &unread_);
+  }
+  for (const BufferProgram::Result& result : program_->results()) {
+    const bool is_made = result.from == BufferProgram::Result::From::made;
+    result_at_.push_back(is_made ? &executor_.source(result.place) : nullptr);
+    only_makes_ = only_makes_ && is_made;
+  }
 }
 
 void BufferRunner::bind_constants(const Tape& tape) {
@@ -40,15 +46,12 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
                              std::span<std::byte* const> results, std::uint32_t round,
                              bool same_tape) {
   using From = BufferProgram::Result::From;
-  const std::span<const std::size_t> sources = program_->arguments();
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (program_->reads(i)) executor_.set_source(sources[i], arguments[i]);
-  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) set_argument(i, arguments[i]);
   const std::span<const BufferProgram::Result> wanted = program_->results();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (wanted[i].from == From::made) executor_.set_source(wanted[i].place, results[i]);
+    if (wanted[i].from == From::made) set_result(i, results[i]);
   }
-  if (!same_tape || !executor_.run_again()) execute(tape, round, same_tape);
+  if (!same_tape || !executor_.run_again(round)) execute(tape, round, same_tape);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const BufferProgram::Result& result = wanted[i];
     const std::byte* from = nullptr;

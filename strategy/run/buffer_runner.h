@@ -15,6 +15,8 @@ class BufferRunner {
   /// `memory` holds `program->workspace()` bytes, is aligned to 64 bytes and must outlive the
   /// runner.
   BufferRunner(BufferProgramPtr program, std::span<std::byte> memory);
+  BufferRunner(const BufferRunner&) = delete;
+  BufferRunner& operator=(const BufferRunner&) = delete;
 
   /// `arguments` and `results` hold one address for each argument and result of the program. No
   /// result may overlap an argument or another result.
@@ -27,15 +29,11 @@ class BufferRunner {
   /// After a run: true if `repeat` may be called.
   bool may_repeat() const { return has_run_ && only_makes_; }
   /// Before `repeat`: sets the address of an argument or of a result.
-  void set_argument(std::size_t position, std::byte* data) {
-    if (program_->reads(position)) executor_.set_source(program_->arguments()[position], data);
-  }
-  void set_result(std::size_t position, std::byte* data) {
-    executor_.set_source(program_->results()[position].place, data);
-  }
+  void set_argument(std::size_t position, std::byte* data) { *argument_at_[position] = data; }
+  void set_result(std::size_t position, std::byte* data) { *result_at_[position] = data; }
   /// Runs again with the same attributes, and with the same arguments and results except for those
   /// that were set. Returns false without doing anything if `run` has to be called.
-  bool repeat() { return executor_.run_again(); }
+  bool repeat(std::uint32_t round) { return executor_.run_again(round); }
 
   /// Sets `Executor::Settings::after_step` for later runs.
   void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
@@ -63,8 +61,11 @@ class BufferRunner {
   Arena arena_;
   Meter meter_;  // counts nothing: everything lies in the arena
   Executor executor_;
-  bool has_run_ = false;     // with the program's own tape
-  bool only_makes_ = false;  // no result is copied from elsewhere
+  std::vector<std::byte**> argument_at_;  // where the executor looks for their addresses
+  std::vector<std::byte**> result_at_;
+  std::byte* unread_ = nullptr;  // address of an argument that the program does not read
+  bool has_run_ = false;         // with the program's own tape
+  bool only_makes_ = true;       // no result is copied from elsewhere
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;

@@ -226,12 +226,33 @@ void Executor::run_as_one() {
   }
   peak_live_.store(peaks_->first, std::memory_order_relaxed);
   highest_.store(peaks_->second, std::memory_order_relaxed);
+  call_code();
+  can_run_again_ = !is_timed_;
+}
+
+void Executor::call_code() {
   const auto step = [](void* executor, std::uint32_t index) {
     auto& self = *static_cast<Executor*>(executor);
     self.compute(self.instructions_->steps()[index]);
   };
   code_->run()(addresses_.data(), numbers_.data(), table_.data(), step, this);
-  can_run_again_ = code_->is_complete() && !is_timed_;
+}
+
+/// The code calls `compute`, whose kernels need a scope and a round.
+void Executor::run_others_again(std::uint32_t round) {
+  settings_.round = round;
+  scope_.emplace(settings_.control, RunScope::Of::step,
+                 static_cast<std::uint8_t>(settings_.native));
+  try {
+    call_code();
+  } catch (...) {
+    can_run_again_ = false;
+    notes_ = scope_->take_notes();
+    scope_.reset();
+    throw;
+  }
+  notes_ = scope_->take_notes();
+  scope_.reset();
 }
 
 void Executor::run_serially() {

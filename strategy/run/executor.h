@@ -54,10 +54,9 @@ class Executor {
   /// Bytes that a pool holds after a run in schedule order, if it never returns any to the system.
   Bytes pooled_bytes();
 
-  /// Before a run: sets the address of source `source` of the instructions.
-  void set_source(std::size_t source, std::byte* data) {
-    addresses_[instructions_->source_place(source)] = data;
-  }
+  /// The address of source `source` of the instructions, to be set before a run.
+  std::byte*& source(std::size_t source) { return addresses_[instructions_->source_place(source)]; }
+  void set_source(std::size_t source, std::byte* data) { this->source(source) = data; }
   void set_source(std::size_t source, const Buffer& buffer) { set_source(source, buffer.get()); }
   /// Before a run without an arena: sets the storage of an interval that is open from the start.
   void set_present(std::uint32_t interval, Buffer buffer);
@@ -66,11 +65,15 @@ class Executor {
   /// run stops and rethrows the exception.
   void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
-  /// Runs again as before, with other sources, if native code does all of the work. Returns false
-  /// without doing anything if `run` has to be called.
-  bool run_again() {
+  /// Runs again as before, with other sources, if one function of native code carries out all
+  /// steps. Returns false without doing anything if `run` has to be called.
+  bool run_again(std::uint32_t round) {
     if (!can_run_again_) return false;
-    code_->run()(addresses_.data(), numbers_.data(), table_.data(), nullptr, nullptr);
+    if (code_->is_complete()) {
+      code_->run()(addresses_.data(), numbers_.data(), table_.data(), nullptr, nullptr);
+    } else {
+      run_others_again(round);
+    }
     return true;
   }
 
@@ -110,6 +113,8 @@ class Executor {
   void run_serially();
   bool runs_as_one() const;
   void run_as_one();
+  void run_others_again(std::uint32_t round);
+  void call_code();
   void run_in_parallel();
   void run_step(std::uint32_t step);
   void compute(const Instruction& instruction);
@@ -132,7 +137,7 @@ class Executor {
   const MachineCode* code_ = nullptr;             // of `native_`; null while groups are interpreted
   std::vector<const void*> table_;                // of `code_`
   bool is_timed_ = false;                         // native code is compared with the interpreter
-  bool can_run_again_ = false;                    // the last run was one call of complete code
+  bool can_run_again_ = false;                    // the last run was one call of its code
   std::optional<std::pair<Bytes, Bytes>> peaks_;  // live and highest, of a run in the arena
   std::vector<char> outside_;  // by interval, with a pool: its buffer is not from the pool
   std::vector<std::atomic<std::uint32_t>> waiting_;

@@ -58,6 +58,10 @@ class GroupParts {
 
   static std::string name(std::uint32_t slot) { return "v" + std::to_string(slot); }
 
+  /// True if the code is better inlined, so that values need not pass through memory.
+  bool is_small() const { return elements <= most_inlined; }
+  static constexpr std::int64_t most_inlined = 16;
+
   std::int64_t elements = 0;
   std::vector<Value> values;  ///< by slot
   std::vector<Operation> operations;

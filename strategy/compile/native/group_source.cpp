@@ -46,7 +46,7 @@ class Writer {
       made.problem = "it reads too many separate ranges";
       return made;
     }
-    made.text = functions_ +
+    made.text = functions_ + (parts_.is_small() ? "INLINED " : "") +
                 "void @(const char* const* in, char* const* out, const char* numbers, "
                 "const void* const* table, char* totals, i64 begin, i64 end_of_all) {\n" +
                 body + "}\n";

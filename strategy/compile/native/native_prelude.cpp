@@ -15,6 +15,7 @@ typedef __UINT16_TYPE__ u16;
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
+#define INLINED __attribute__((always_inline))
 static inline i64 smallest(i64 a, i64 b) { return a < b ? a : b; }
 static inline i64 largest(i64 a, i64 b) { return a > b ? a : b; }
 static inline i64 from_row(i64 first, i64 begin, i64 length) {

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "strategy/compile/native/formulas.h"
+
 namespace palimpsest {
 namespace {
 
@@ -77,7 +79,44 @@ class Builder {
 
   /// The address of an operand during a run.
   std::string place(const Instruction& step, std::uint32_t operand) const {
-    return "at[" + std::to_string(instructions_.places()[step.first_operand + operand]) + "]";
+    const std::uint32_t place = instructions_.places()[step.first_operand + operand];
+    const bool is_variable = place < variables_.size() && !variables_[place].empty();
+    return is_variable ? "(char*)p" + std::to_string(place) : "at[" + std::to_string(place) + "]";
+  }
+
+  bool is_native(std::size_t index) const {
+    const Instruction& step = instructions_.steps()[index];
+    return !made_.groups[index].name.empty() && step.group->is_one_call();
+  }
+
+  /// Finds values of few elements that no other code reads. They are variables of `run`, so that
+  /// the compiler can hold them in registers.
+  void find_variables() {
+    variables_.resize(instructions_.intervals().size());
+    std::vector<bool> is_in_memory(variables_.size());
+    for (const Instructions::Held& result : instructions_.results()) {
+      if (result.place < variables_.size()) is_in_memory[result.place] = true;
+    }
+    for (std::size_t index = 0; index < made_.groups.size(); ++index) {
+      const Instruction& step = instructions_.steps()[index];
+      if (step.operation == nullptr) continue;
+      for (std::uint32_t k = 0; k < step.inputs + step.outputs; ++k) {
+        const std::uint32_t place = instructions_.places()[step.first_operand + k];
+        if (place >= variables_.size()) continue;
+        const ValueType& type = instructions_.operands()[step.first_operand + k].type;
+        const std::int64_t elements = type.shape.elements();
+        const std::string text = std::string(c_type(type.dtype)) + " p" + std::to_string(place) +
+                                 "[" + std::to_string(elements) + "];\n";
+        const bool is_other = !variables_[place].empty() && variables_[place] != text;
+        if (!is_native(index) || elements > GroupParts::most_inlined || is_other) {
+          is_in_memory[place] = true;
+        }
+        variables_[place] = text;
+      }
+    }
+    for (std::size_t place = 0; place < variables_.size(); ++place) {
+      if (is_in_memory[place]) variables_[place].clear();
+    }
   }
 
   void write_run(std::string& to) {
@@ -85,11 +124,15 @@ class Builder {
     to +=
         "void run(char* const* at, const char* numbers, const void* const* table, "
         "void (*step)(void*, unsigned), void* executor) {\n";
+    find_variables();
+    for (const std::string& variable : variables_) {
+      if (!variable.empty()) to += "  _Alignas(64) " + variable;
+    }
     for (std::size_t index = 0; index < made_.groups.size(); ++index) {
       const Instruction& step = instructions_.steps()[index];
       if (step.operation == nullptr) continue;
       const ProgramSource::Group& group = made_.groups[index];
-      if (group.name.empty() || !step.group->is_one_call()) {
+      if (!is_native(index)) {
         to += "  step(executor, " + std::to_string(index) + ");\n";
         made_.is_complete = false;
         continue;
@@ -116,6 +159,7 @@ class Builder {
   std::map<const FusedKernel*, ProgramSource::Group> groups_;
   std::map<std::string, std::string> names_;  // by text
   std::string functions_;
+  std::vector<std::string> variables_;  // by interval: its declaration, if it is a variable
 };
 
 }  // namespace

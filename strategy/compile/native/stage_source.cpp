@@ -161,7 +161,9 @@ std::string StageSource::function_for(const ElementRange* range) {
   const std::string name =
       "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" + text_of(known - variants_.begin());
   if (known == variants_.end()) {
-    functions_ += "static inline void " + name + body(steps);
+    functions_ +=
+        (parts_.is_small() ? "static inline INLINED void " : "static inline void ") + name;
+    functions_ += body(steps);
     variants_.push_back(steps);
   }
   return name;

@@ -118,7 +118,7 @@ TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[
       {129, 33, 300}, {33, 241, 130}, {300, 257, 70}, {2, 2, 5000},  {7, 47, 383},   {8, 48, 384},
       {9, 49, 385},   {10, 145, 770}, {17, 481, 40},  {33, 961, 20}, {24, 337, 257}, {12, 600, 390},
       {481, 17, 30},  {500, 32, 520}, {200, 9, 400},  {3, 200, 300}, {961, 33, 20},  {16, 64, 1},
-      {64, 192, 8},
+      {64, 192, 8},   {1, 128, 32},   {1, 176, 127},  {1, 64, 128},  {19, 37, 1},
   }));
   const std::int64_t gap = GENERATE(0, 3);
   for (int flags = 0; flags < 8; ++flags) {
@@ -126,6 +126,40 @@ TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[
     Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
     one.run(1);
     CHECK(one.error() <= 1);
+  }
+}
+
+TEMPLATE_TEST_CASE("a product of depth one has the bits of a deeper one with zeros", "[gemm]",
+                   float, double) {
+  constexpr std::int64_t m = 19;
+  constexpr std::int64_t n = 37;
+  const std::vector<TestType> column = numbers<TestType>(m, 1);
+  std::vector<TestType> row = numbers<TestType>(n, 2);
+  const std::vector<TestType> addend = numbers<TestType>(m * n, 3);
+  std::vector<TestType> wide(2 * m);  // each number is followed by 0
+  for (std::size_t i = 0; i < m; ++i) wide[2 * i] = column[i];
+  row.resize(2 * n);  // a second row of zeros
+  for (const bool adds : {false, true}) {
+    CAPTURE(adds);
+    std::vector<TestType> found[2];
+    for (const std::int64_t k : {1, 2}) {
+      std::vector<TestType>& c = found[k - 1];
+      c.resize(m * n);
+      const Bytes bytes = parallel_gemm_workspace<TestType>(m, n, k, 1);
+      const Buffer workspace = allocate_buffer(bytes);
+      const Gemm<TestType> product{.m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .a = k == 1 ? column.data() : wide.data(),
+                                   .lda = k,
+                                   .b = row.data(),
+                                   .ldb = n,
+                                   .c = c.data(),
+                                   .ldc = n,
+                                   .addend = adds ? addend.data() : nullptr};
+      gemm(product, {workspace.get(), static_cast<std::size_t>(bytes)});
+    }
+    CHECK(found[0] == found[1]);
   }
 }
 

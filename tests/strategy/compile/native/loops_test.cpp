@@ -1,5 +1,6 @@
 // Steps of loops as single functions, forward and backward.
 #include <functional>
+#include <stop_token>
 #include <vector>
 
 #include "palimpsest.h"
@@ -128,6 +129,50 @@ TEST_CASE("a scan with functions, products and step numbers", "[native]") {
         return sum(end * end);
       },
       1);
+}
+
+TEST_CASE("a scan whose steps draw random numbers", "[native]") {
+  check_gradients(
+      [](Tape& tape, std::vector<Var>& parameters) {
+        const Var start = tape.parameter(numbers({1, 24}, DType::f32, 1));
+        const Var weight = tape.parameter(numbers({24, 24}, DType::f32, 2));
+        parameters = {start, weight};
+        const Var end = scan(start, 40, [&](const Var& h, const StepNumber&) {
+          return tanh(dropout(matmul(h, weight * 0.05), 0.5) + h * 0.5 + 0.01);
+        });
+        return sum(end * end);
+      },
+      1);
+}
+
+TEST_CASE("a loop of native steps that is stopped runs again", "[native]") {
+  for (const bool has_products : {false, true}) {
+    CAPTURE(has_products);
+    Tape tape;
+    const Var start = tape.parameter(numbers({1, 8}, DType::f64, 1));
+    const Var weight = tape.parameter(numbers({8, 8}, DType::f64, 2));
+    const Var factors = tape.parameter(numbers({1, 8}, DType::f64, 3));
+    const Var end = scan(start, 200, [&](const Var& h, const StepNumber&) {
+      const Var next = has_products ? matmul(h, weight) : h * factors;
+      return 0.5 * h + 0.1 * next * h - 0.01;
+    });
+    const Var loss = sum(end * end);
+    RunOptions options{.threads = 1, .native = NativeCode::off};
+    const Tensor expected = backward(loss, options)[start].clone();
+    options.native = NativeCode::at_once;
+    std::stop_source source;
+    std::uint64_t last = 0;
+    RunOptions stopped = options;
+    stopped.stop = source.get_token();
+    stopped.progress = on_progress([&](const RunProgress& progress) {
+      last = progress.loop_step;
+      if (last >= 120) source.request_stop();
+    });
+    CHECK_THROWS_AS(backward(loss, stopped), StoppedError);
+    CHECK(last >= 120);
+    CHECK(last <= 122);
+    CHECK(same_bits(backward(loss, options)[start], expected));
+  }
 }
 
 TEST_CASE("a while loop", "[native]") {
