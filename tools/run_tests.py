@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run_tests.py FOLDER [--no-suite NAME] [--suite NAME] [--since COMMIT] [TEST...]: builds and runs tests with `meson test`.
+"""run_tests.py FOLDER [--no-suite NAME] [--suite NAME] [--since COMMIT] [--patience N] [TEST...]: builds and runs tests with `meson test`.
 
 Prints a line for each test program with its time, and the output of failed programs. Then prints the total processor time,
 the programs that take more than 90 s of it, and last `N passed, N failed`, with `, N skipped` if tests were skipped. Counts
@@ -77,14 +77,14 @@ def listed(names):
     return ", ".join(names)
 
 
-def run(folder, tests):
+def run(folder, tests, patience):
     """Runs tests and prints a line for each. Returns the records of meson's log, and processor seconds by command and level of kernels."""
     logs = pathlib.Path(folder, "meson-logs").resolve()
     times = logs / "processor_time.json"
     for old in [times, *logs.glob("testlog*.json")]:
         old.unlink(missing_ok=True)
     measure = pathlib.Path(__file__).resolve().with_name("measure.py")
-    command = ["meson", "test", "-C", folder, "--no-rebuild", "--timeout-multiplier", "5",
+    command = ["meson", "test", "-C", folder, "--no-rebuild", "--timeout-multiplier", patience,
                "--wrapper", shlex.join([sys.executable, str(measure), str(times)]), *(test["name"] for test in tests)]
     meson = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
     for line in meson.stdout:
@@ -128,6 +128,7 @@ def main():
     parser.add_argument("--suite", action="append", default=[])
     parser.add_argument("--no-suite", action="append", default=[])
     parser.add_argument("--since")
+    parser.add_argument("--patience", default="5", help="how many times longer than stated a test may take")
     arguments = parser.parse_args()
     # Affected tests are known only when everything is built that the change leads to.
     everything = not arguments.tests and not arguments.suite
@@ -146,7 +147,7 @@ def main():
             print("the build failed, no test ran\n0 passed, 1 failed")
             return 1
 
-    records, seconds = run(arguments.folder, tests)
+    records, seconds = run(arguments.folder, tests, arguments.patience)
     print_failures(records)
     print()
     print_times(tests, seconds)
