@@ -248,10 +248,9 @@ def functions_of(text, only=(), without=()):
 
 def examples_of(page, of_first=False):
     """The examples of a page of the reference, by each of their names, or by the first one."""
-    path = EXAMPLES / (page.replace("-", "_") + ".cpp")
-    if not path.exists():
-        return {}
-    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    paths = [EXAMPLES / (page.replace("-", "_") + kind + ".cpp") for kind in ("", "_ranks")]
+    code = "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
+    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", code, re.MULTILINE | re.DOTALL)
     named = [([name.strip() for name in names.split(",")], dedented(code.strip("\n"))) for names, code in found]
     return {name: code for names, code in named for name in names[:1 if of_first else None]}
 
