@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "autodiff/gradient.h"
 #include "autodiff/tape.h"
@@ -221,12 +222,12 @@ std::optional<Term> leading_term(const Sizes& sizes, F f) {
   }
   term.factor = here / term.at(sizes);
   // Costs count whole operations, or fractions as of n³/3.
-  const double sixths = 6 * term.factor;
-  if (std::abs(sixths - std::round(sixths)) < 0.03 * std::abs(sixths)) {
-    term.factor = std::round(sixths) / 6;
-  }
-  if (std::abs(term.factor - std::round(term.factor)) < 0.03 * std::abs(term.factor)) {
-    term.factor = std::round(term.factor);
+  constexpr std::pair<int, double> roundings[] = {{6, 1e-3}, {1, 0.03}, {6, 0.03}};
+  for (const auto& [parts, error] : roundings) {
+    const double whole = std::round(parts * term.factor);
+    if (std::abs(parts * term.factor - whole) >= error * std::abs(whole)) continue;
+    term.factor = whole / parts;
+    break;
   }
   return term;
 }

@@ -263,7 +263,7 @@ def formulas():
 
 
 def costs_of_operations():
-    """Sentences about the cost of functions that are not elementwise, by name, from docs/operations.md."""
+    """Sentences about the costs of functions, by name, from docs/operations.md."""
     text = (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("\n## Cost\n")[2]
     found = {}
     rows = re.findall(r"^\| (`[^|]*`) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
