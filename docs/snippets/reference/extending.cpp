@@ -127,4 +127,23 @@ EXAMPLE(inner_of) {
   print(inner_of(none_given) == nullptr, inner_of(lazy()) == nullptr);  // → true true
 }
 
+EXAMPLE(Tape::evaluator, Tape::set_evaluator) {
+  Tape tape;                           // computes node by node
+  print(tape.evaluator() == nullptr);  // → true
+  tape.set_evaluator(lazy({.memory_budget = 1_MiB}));
+  print(tape.evaluator() == nullptr);  // → false
+}
+
+EXAMPLE(Tape::recording, Tape::here) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(2));
+  const Var end = scan(x, 3, [&](const Var& state, const StepNumber&) {
+    // The body is recorded on a tape of its own, where a replacement stands for x.
+    print(&tape.recording() == &tape, tape.recording().here(x, "body", Where::current()) == x);
+    // → false false
+    return state * x;
+  });
+  print(end);  // → 16
+}
+
 }  // namespace reference
