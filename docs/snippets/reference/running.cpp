@@ -203,8 +203,8 @@ EXAMPLE(Explanation::recomputed, Explanation::other_budgets) {
   Var x = tape.parameter(Tensor::ones({1000}));
   for (int i = 0; i < 20; ++i) x = cumsum(sin(x), 0) * 0.1;
   const Report report = backward(sum(x), {.memory_budget = 60'000, .threads = 1}).report();
-  print(report.explanation->recomputed().size() > 3, report.explanation->recomputed()[0].runs);
-  // → true 2
+  print(report.explanation->recomputed().size() > 3, report.explanation->recomputed()[0].runs > 1);
+  // → true true
   const Explanation::Budgets budgets = report.explanation->other_budgets(/*points=*/3);
   print(budgets.curve.size(), budgets.smallest.peak >= budgets.bound,
         budgets.smallest.overhead > 0);  // → 3 true true
