@@ -270,7 +270,12 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 CostTable cost_table() {
+  struct Row {
+    std::string functions;
+    std::string cells;
+  };
   CostTable table;
+  std::vector<Row> rows;  // functions with equal cells share one
   std::set<std::string_view> known;
   for (const CostExample& example : cost_examples()) {
     const std::string name(example.functions.substr(0, example.functions.find(' ')));
@@ -322,9 +327,16 @@ CostTable cost_table() {
     for (std::string function; functions >> function;) {
       list += (list.empty() ? "`" : ", `") + function + "`";
     }
-    table.rows += "| " + list + " | " + std::string(example.operands) + " | " + work + " | " +
-                  backward + " | " + reads + " |\n";
+    const std::string cells =
+        std::string(example.operands) + " | " + work + " | " + backward + " | " + reads;
+    const auto equal = std::ranges::find(rows, cells, &Row::cells);
+    if (equal == rows.end()) {
+      rows.push_back({list, cells});
+    } else {
+      equal->functions += ", " + list;
+    }
   }
+  for (const Row& row : rows) table.rows += "| " + row.functions + " | " + row.cells + " |\n";
   for (const Operation* operation : operations()) {
     if (operation->pointwise != nullptr || operation->leaf || known.contains(operation->name)) {
       continue;
