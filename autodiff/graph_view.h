@@ -47,9 +47,11 @@ class TapeView {
     }
   }
 
+  /// The tape, and the number of its nodes when the view was made.
   const Tape& tape() const { return *tape_; }
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(first_reader_.size()) - 1; }
 
+  /// The values that a node reads, and the edge that ends in one of these operands.
   std::span<const ValueId> inputs(NodeId node) const { return tape_->inputs(node); }
   Edge in_edge(NodeId node, std::uint32_t operand) const {
     return {tape_->producer(inputs(node)[operand]), node, operand};
@@ -99,7 +101,8 @@ std::pair<EdgeIterator<Function>, EdgeIterator<Function>> edge_range(Function fu
 
 }  // namespace detail
 
-// Functions required by Boost.Graph's concepts, found by argument-dependent lookup.
+/// Functions required by Boost.Graph's concepts, found by argument-dependent lookup. They return
+/// ranges as pairs of iterators. Edges are ordered by source, then by reader and operand.
 
 inline std::pair<detail::Counter, detail::Counter> vertices(const TapeView& view) {
   return {detail::Counter(0), detail::Counter(view.node_count())};

@@ -44,6 +44,7 @@ class RunControl {
   /// A step of a loop begins.
   void loop_step(std::uint64_t step, std::uint64_t steps);
 
+  /// Throws the `StoppedError` of `check`.
   [[noreturn]] static void throw_stopped();
 
  private:

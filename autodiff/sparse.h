@@ -20,6 +20,7 @@ class SparsePattern {
   SparsePattern(std::int64_t rows, std::int64_t columns, std::vector<std::int64_t> row_starts,
                 std::vector<std::int32_t> column_of);
 
+  /// The sizes of the matrix, and the number of its entries.
   std::int64_t rows() const { return lists_->by_row.lines; }
   std::int64_t columns() const { return lists_->by_column.lines; }
   std::int64_t entries() const { return static_cast<std::int64_t>(lists_->by_row.other.size()); }
@@ -32,6 +33,7 @@ class SparsePattern {
     std::vector<std::int32_t> other;
     std::vector<std::int64_t> entry;  ///< empty if it is 0, 1, 2 …
   };
+  /// The entries row by row, and column by column.
   const Lines& by_row() const { return lists_->by_row; }
   const Lines& by_column() const { return lists_->by_column; }
 

@@ -70,6 +70,8 @@ class Graph {
   /// Declares that the graph is made of a tape. Its nodes then say which tape nodes they run.
   void set_form(GraphForm form) { origin_.form = form; }
 
+  /// Nodes and values have the numbers from 0 to these counts. `inputs` are the values that a node
+  /// reads, in the order of its operands.
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
   std::span<const ValueId> inputs(NodeId node) const {
@@ -77,11 +79,13 @@ class Graph {
     const bool last = node + 1 == nodes_.size();
     return {inputs_.data() + first, (last ? inputs_.size() : nodes_[node + 1].first_input) - first};
   }
+  /// The outputs of a node have consecutive numbers.
   ValueId first_output(NodeId node) const { return nodes_[node].first_output; }
   std::uint32_t output_count(NodeId node) const {
     const bool last = node + 1 == nodes_.size();
     return (last ? value_count() : nodes_[node + 1].first_output) - first_output(node);
   }
+  /// What `add_node` and `set_cost` were told of a node; see `Traits`.
   double cost(NodeId node) const { return nodes_[node].cost; }
   Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
   bool is_source(NodeId node) const { return nodes_[node].source; }
@@ -92,6 +96,7 @@ class Graph {
   /// The node's name, or `#id` when it has none.
   std::string describe(NodeId node) const;
 
+  /// The node that makes a value, and whether that node is a source.
   NodeId producer(ValueId value) const { return values_[value].node; }
   bool is_source_value(ValueId value) const { return values_[value].source; }
   /// The value whose storage this one lies in: itself unless it is a view.
@@ -117,6 +122,8 @@ class Graph {
   bool is_target(ValueId value) const { return values_[value].target; }
   bool is_elsewhere(ValueId value) const { return values_[value].elsewhere; }
 
+  /// What was declared: values live at the end, the first node of the backward part, if there is
+  /// one, and whether several threads run steps.
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
   bool is_parallel() const { return parallel_; }

@@ -29,6 +29,7 @@ class Meter {
   /// releases it.
   bool allocated(const Buffer& buffer) const;
 
+  /// Live and reserved bytes: those held now, and the most held at once since `reset_peaks`.
   Bytes live() const { return counts_->live.now.load(); }
   Bytes peak() const { return counts_->live.peak.load(); }
   Bytes reserved() const { return counts_->reserved.now.load(); }

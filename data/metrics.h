@@ -28,8 +28,10 @@ class WeightedMean {
   /// Adds each element with the element of `weights` at its place.
   void add(const Tensor& values, const Tensor& weights);
 
+  /// The mean of what was added since the last `reset`, and the sum of its weights.
   double value() const { return sum_ / weight_; }
   double weight() const { return weight_; }
+  /// Forgets everything, as at the begin of an epoch.
   void reset() { *this = {}; }
 
  private:
@@ -53,8 +55,10 @@ class Accuracy {
   explicit Accuracy(AccuracyOptions options = {});
   void add(const Tensor& logits, const Tensor& labels);
 
+  /// The share of right answers, and the number of examples, since the last `reset`.
   double value() const { return static_cast<double>(right_) / static_cast<double>(examples_); }
   std::int64_t examples() const { return examples_; }
+  /// Forgets all examples.
   void reset() { right_ = examples_ = 0; }
 
  private:
@@ -102,7 +106,9 @@ class Perplexity {
   /// Likewise for a tensor of one element, such as a loss.
   void add(const Tensor& mean_cross_entropy, std::int64_t tokens);
 
+  /// exp of the mean over all tokens since the last `reset`.
   double value() const;
+  /// Forgets all tokens.
   void reset() { mean_.reset(); }
 
  private:

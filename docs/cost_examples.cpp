@@ -24,13 +24,18 @@ SparsePattern pattern_of(std::int64_t rows, std::int64_t columns, std::int64_t e
 
 std::vector<CostExample> creation() {
   return {
-      {"full full_like zeros ones", "", "n=65536",
+      {"full full_like zeros ones zeros_like ones_like", "", "n=65536",
        [](In in) { return full(in.tape(), {in.size("n")}, 2.0); }},
       {"linspace arange", "", "n=65536",
        [](In in) { return linspace(in.tape(), 0, 1, in.size("n")); }},
       {"stop_gradient", "x (n)", "", [](In in) { return stop_gradient(in[0]); }},
       {"identity", "x (n)", "", [](In in) { return identity(in[0]); }},
       {"cast", "x (n)", "", [](In in) { return cast(in[0], DType::f64); }},
+      {"logspace", "", "n=65536", [](In in) { return logspace(in.tape(), 0, 1, in.size("n")); }},
+      {"eye", "", "n=1024", [](In in) { return eye(in.tape(), in.size("n")); }},
+      {"diag_embed", "x (n)", "", [](In in) { return diag_embed(in[0]); }},
+      {"block_diag", "a (n, n), b (n, n)", "", [](In in) { return block_diag({in[0], in[1]}); }},
+      {"meshgrid", "x (m), y (n)", "", [](In in) { return CostResults(meshgrid({in[0], in[1]})); }},
       {"diagonal diag", "x (n, n)", "", [](In in) { return diagonal(in[0]); }},
       {"trace", "x (n, n)", "", [](In in) { return trace(in[0]); }},
       {"kron", "a (m, n), b (p, q)", "m=512 n=512 p=512 q=512",
@@ -48,6 +53,51 @@ std::vector<CostExample> elementwise() {
       {"logical_and logical_or", "a (n) bool, b (n) bool", "",
        [](In in) { return logical_and(in[0], in[1]); }},
       {"logical_not", "x (n) bool", "", [](In in) { return logical_not(in[0]); }},
+  };
+}
+
+/// Elementwise functions that record several operations.
+std::vector<CostExample> composed() {
+  return {
+      {"digamma", "x (n)", "", [](In in) { return digamma(in[0]); }},
+      {"i0", "x (n)", "", [](In in) { return i0(in[0]); }},
+      {"i1", "x (n)", "", [](In in) { return i1(in[0]); }},
+      {"i0e", "x (n)", "", [](In in) { return i0e(in[0]); }},
+      {"i1e", "x (n)", "", [](In in) { return i1e(in[0]); }},
+      {"sinc", "x (n)", "", [](In in) { return sinc(in[0]); }},
+      {"isinf isfinite", "x (n)", "", [](In in) { return isinf(in[0]); }},
+      {"isposinf isneginf isnan", "x (n)", "", [](In in) { return isposinf(in[0]); }},
+      {"signbit", "x (n)", "", [](In in) { return signbit(in[0]); }},
+      {"nan_to_num", "x (n)", "", [](In in) { return nan_to_num(in[0]); }},
+      {"frac", "x (n)", "", [](In in) { return frac(in[0]); }},
+      {"rad2deg deg2rad", "x (n)", "", [](In in) { return rad2deg(in[0]); }},
+      {"logsigmoid", "x (n)", "", [](In in) { return logsigmoid(in[0]); }},
+      {"entr", "x (n)", "", [](In in) { return entr(in[0]); }},
+      {"ndtr", "x (n)", "", [](In in) { return ndtr(in[0]); }},
+      {"relu6", "x (n)", "", [](In in) { return relu6(in[0]); }},
+      {"hardsigmoid", "x (n)", "", [](In in) { return hardsigmoid(in[0]); }},
+      {"hardswish", "x (n)", "", [](In in) { return hardswish(in[0]); }},
+      {"celu", "x (n)", "", [](In in) { return celu(in[0]); }},
+      {"selu", "x (n)", "", [](In in) { return selu(in[0]); }},
+      {"softshrink", "x (n)", "", [](In in) { return softshrink(in[0]); }},
+      {"hardshrink", "x (n)", "", [](In in) { return hardshrink(in[0]); }},
+      {"clamp_min clamp_max", "x (n)", "", [](In in) { return clamp_min(in[0], 0); }},
+      {"threshold", "x (n)", "", [](In in) { return threshold(in[0], 0.5, 0); }},
+      {"mvlgamma", "x (n)", "p=64",
+       [](In in) { return mvlgamma(in[0], static_cast<int>(in.size("p"))); }},
+      {"glu", "x (m, 2n)", "", [](In in) { return glu(in[0]); }},
+      {"prelu", "x (m, c, n), w (c)", "c=64", [](In in) { return prelu(in[0], in[1]); }},
+      {"isclose", "a (n), b (n)", "", [](In in) { return isclose(in[0], in[1]); }},
+      {"fmax fmin", "a (n), b (n)", "", [](In in) { return fmax(in[0], in[1]); }},
+      {"heaviside", "a (n), b (n)", "", [](In in) { return heaviside(in[0], in[1]); }},
+      {"floor_divide", "a (n), b (n)", "", [](In in) { return floor_divide(in[0], in[1]); }},
+      {"logaddexp2", "a (n), b (n)", "", [](In in) { return logaddexp2(in[0], in[1]); }},
+      {"ldexp", "a (n), b (n)", "", [](In in) { return ldexp(in[0], in[1]); }},
+      {"logical_xor", "a (n) bool, b (n) bool", "",
+       [](In in) { return logical_xor(in[0], in[1]); }},
+      {"addcmul", "x (n), a (n), b (n)", "", [](In in) { return addcmul(in[0], in[1], in[2]); }},
+      {"addcdiv", "x (n), a (n), b (n)", "", [](In in) { return addcdiv(in[0], in[1], in[2]); }},
+      {"lerp", "a (n), b (n), w (n)", "", [](In in) { return lerp(in[0], in[1], in[2]); }},
   };
 }
 
@@ -72,23 +122,26 @@ std::vector<CostExample> reductions() {
       {"logcumsumexp", "x (m, n)", "", [](In in) { return logcumsumexp(in[0], 1); }},
       {"linear_recurrence", "a (m, n), b (m, n)", "",
        [](In in) { return linear_recurrence(in[0], in[1], 1); }},
+      {"sum_to", "x (m, n)", "", [](In in) { return sum_to(in[0], {in.size("n")}); }},
   };
 }
 
 std::vector<CostExample> shapes() {
   return {
-      {"reshape flatten squeeze unsqueeze", "x (m, n)", "",
+      {"reshape flatten unflatten squeeze unsqueeze", "x (m, n)", "",
        [](In in) { return reshape(in[0], {-1}); }},
       {"broadcast_to", "x (n)", "m=1024",
        [](In in) { return broadcast_to(in[0], {in.size("m"), in.size("n")}); }},
-      {"permute transpose", "x (m, n)", "", [](In in) { return transpose(in[0]); }},
-      {"slice select flip", "x (n)", "n=65536",
+      {"permute transpose swapaxes movedim", "x (m, n)", "",
+       [](In in) { return transpose(in[0]); }},
+      {"slice select flip fliplr flipud", "x (n)", "n=65536",
        [](In in) { return slice(in[0], 0, {.start = 0, .stop = in.size("n") / 2}); }},
       {"pad", "x (n)", "n=65536", [](In in) { return pad(in[0], {{1, 1}}); }},
       {"concat stack", "a (n), b (n)", "", [](In in) { return concat({in[0], in[1]}, 0); }},
       {"split chunk unstack", "x (n)", "", [](In in) { return CostResults(chunk(in[0], 2, 0)); }},
       {"roll", "x (n)", "", [](In in) { return roll(in[0], 1, 0); }},
       {"tile", "x (n)", "", [](In in) { return tile(in[0], {3}); }},
+      {"rot90", "x (m, n)", "", [](In in) { return rot90(in[0]); }},
       {"repeat repeat_interleave", "x (n)", "", [](In in) { return repeat(in[0], 3, 0); }},
   };
 }
@@ -133,6 +186,10 @@ std::vector<CostExample> products() {
          const SparsePattern pattern = pattern_of(in.size("m"), in.size("n"), in.size("e"));
          return sampled_matmul(pattern, in[0], in[1]);
        }},
+      {"matmul_sum", "a (p, m, k), b (p, k, n)", "p=64",
+       [](In in) { return matmul_sum(in[0], in[1], {}, {}); }},
+      {"multi_dot", "a (m, n), b (n, n), c (n, k)", "m=16 k=1024",
+       [](In in) { return multi_dot({in[0], in[1], in[2]}); }},
       {"scaled_dot_product_attention", "q (b, t, d), k (b, s, d), v (b, s, d)", "b=16 d=512",
        [](In in) { return scaled_dot_product_attention(in[0], in[1], in[2]); }},
       {"multi_head_attention", "x (t, d), wq (d, d), wk (d, d), wv (d, d), wo (d, d)",
@@ -176,6 +233,9 @@ std::vector<CostExample> linear_algebra() {
       {"lstsq", "a (m, n), b (m, k)", "m=1048576 n=1024 k=8",
        [](In in) { return lstsq(in[0], in[1]); }},
       {"matrix_exp", "a (n, n)", "", [](In in) { return matrix_exp(in[0]); }},
+      {"matrix_power", "a (m, m)", "n=1048576",
+       [](In in) { return matrix_power(in[0], in.size("n")); }},
+      {"matrix_norm", "a (m, n)", "", [](In in) { return matrix_norm(in[0]); }},
   };
 }
 
@@ -198,6 +258,8 @@ std::vector<CostExample> indexing() {
       {"index_copy", "x (m, n), i (p) i64, s (p, n)", "p=512",
        [](In in) { return index_copy(in[0], 0, in[1], in[2]); }},
       {"index", "x (m, n), i (p) i64", "p=2048", [](In in) { return index(in[0], {in[1]}); }},
+      {"index_put", "x (m, n), i (p) i64, v (p, n)", "p=512",
+       [](In in) { return index_put(in[0], {in[1]}, in[2]); }},
       {"ravel_multi_index", "i (n) i64, j (n) i64", "",
        [](In in) {
          const Var indices[] = {in[0], in[1]};
@@ -216,6 +278,14 @@ std::vector<CostExample> sorting() {
       {"topk", "x (m, n)", "n=65536", [](In in) { return topk(in[0], 16).values; }},
       {"kthvalue median", "x (m, n)", "n=65536", [](In in) { return kthvalue(in[0], 16).values; }},
       {"lexsort", "x (k, n)", "n=65536 k=4", [](In in) { return lexsort(in[0]); }},
+      {"nanmedian", "x (n)", "n=65536", [](In in) { return nanmedian(in[0]); }},
+      {"quantile", "x (n)", "n=65536", [](In in) { return quantile(in[0], 0.25); }},
+      {"nanquantile", "x (n)", "n=65536", [](In in) { return nanquantile(in[0], 0.25); }},
+      {"histogram", "x (n), e (m)", "m=65", [](In in) { return histogram(in[0], in[1]).counts; }},
+      {"unique", "x (n)", "n=65536 k=64",
+       [](In in) { return unique(in[0], {.size = in.size("k")}).values; }},
+      {"unique_consecutive", "x (n)", "n=65536 k=64",
+       [](In in) { return unique_consecutive(in[0], {.size = in.size("k")}).values; }},
       {"searchsorted bucketize", "s (n), x (m)", "n=65536",
        [](In in) { return searchsorted(in[0], in[1]); }},
       {"bincount", "x (n) i64, w (n)", "",
@@ -228,6 +298,11 @@ std::vector<CostExample> random_numbers() {
       {"uniform", "", "n=65536", [](In in) { return uniform(in.tape(), {in.size("n")}); }},
       {"normal", "", "n=65536", [](In in) { return normal(in.tape(), {in.size("n")}); }},
       {"bernoulli", "", "n=65536", [](In in) { return bernoulli(in.tape(), {in.size("n")}, 0.5); }},
+      {"randint", "", "n=65536", [](In in) { return randint(in.tape(), 0, 10, {in.size("n")}); }},
+      {"exponential", "", "n=65536", [](In in) { return exponential(in.tape(), {in.size("n")}); }},
+      {"laplace", "", "n=65536", [](In in) { return laplace(in.tape(), {in.size("n")}); }},
+      {"gumbel", "", "n=65536", [](In in) { return gumbel(in.tape(), {in.size("n")}); }},
+      {"cauchy", "", "n=65536", [](In in) { return cauchy(in.tape(), {in.size("n")}); }},
       {"truncated_normal", "m (n), s (n)", "",
        [](In in) { return truncated_normal(in[0], in[1], -2, 2); }},
       {"log_gamma_variate", "a (n)", "", [](In in) { return log_gamma_variate(in[0]); }},
@@ -238,6 +313,7 @@ std::vector<CostExample> random_numbers() {
       {"categorical", "x (m, n)", "", [](In in) { return categorical(in[0]); }},
       {"multinomial", "x (m, n)", "n=65536", [](In in) { return multinomial(in[0], 16); }},
       {"randperm", "", "n=65536", [](In in) { return randperm(in.tape(), in.size("n")); }},
+      {"permutation", "x (m, n)", "m=65536", [](In in) { return permutation(in[0]); }},
       {"dropout", "x (n)", "", [](In in) { return dropout(in[0], 0.5); }},
   };
 }
@@ -259,6 +335,8 @@ std::vector<CostExample> convolutions() {
        [](In in) { return max_pool(in[0], 2); }},
       {"average_pool", "x (b, c, h, w)", "b=16 c=64 h=4096 w=4096",
        [](In in) { return average_pool(in[0], 2); }},
+      {"lp_pool", "x (b, c, h, w)", "b=16 c=64 h=4096 w=4096",
+       [](In in) { return lp_pool(in[0], 2, 2); }},
       {"adaptive_max_pool", "x (b, c, h, w)", "b=16 c=64 h=4096 w=4096",
        [](In in) { return adaptive_max_pool(in[0], 8); }},
       {"adaptive_average_pool", "x (b, c, h, w)", "b=16 c=64 h=4096 w=4096",
@@ -291,6 +369,18 @@ std::vector<CostExample> losses() {
        [](In in) { return binary_cross_entropy(in[0], in[1]); }},
       {"bce_with_logits binary_cross_entropy_with_logits", "x (n), y (n)", "",
        [](In in) { return bce_with_logits(in[0], in[1]); }},
+      {"soft_margin_loss", "x (n), y (n)", "",
+       [](In in) { return soft_margin_loss(in[0], in[1]); }},
+      {"multilabel_soft_margin_loss", "x (m, n), y (m, n)", "",
+       [](In in) { return multilabel_soft_margin_loss(in[0], in[1]); }},
+      {"multi_margin_loss", "x (m, n), c (m) i64", "",
+       [](In in) { return multi_margin_loss(in[0], in[1]); }},
+      {"cosine_embedding_loss", "a (m, n), b (m, n), y (m)", "",
+       [](In in) { return cosine_embedding_loss(in[0], in[1], in[2]); }},
+      {"margin_ranking_loss", "a (n), b (n), y (n)", "",
+       [](In in) { return margin_ranking_loss(in[0], in[1], in[2]); }},
+      {"hinge_embedding_loss", "x (n), y (n)", "",
+       [](In in) { return hinge_embedding_loss(in[0], in[1]); }},
       {"kl_div", "x (m, n), y (m, n)", "", [](In in) { return kl_div(in[0], in[1]); }},
       {"gaussian_nll_loss", "x (n), y (n), v (n)", "",
        [](In in) { return gaussian_nll_loss(in[0], in[1], in[2]); }},
@@ -309,15 +399,24 @@ std::vector<CostExample> losses() {
 
 std::vector<CostExample> recurrences() {
   return {
-      {"rnn_cell", "x (b, d), h (b, n), u (d, n), v (n, n)", "b=1024 n=2048",
+      {"rnn_cell", "x (b, d), h (b, n), u (d, n), v (n, n)", "b=1024 n=512",
        [](In in) { return rnn_cell(in[0], in[1], {.input = in[2], .hidden = in[3]}); }},
-      {"lstm_cell", "x (b, d), h (b, n), c (b, n), u (d, 4n), v (n, 4n)", "b=1024 n=2048",
+      {"lstm_cell", "x (b, d), h (b, n), c (b, n), u (d, 4n), v (n, 4n)", "b=1024 n=512",
        [](In in) {
          const auto [h, c] = lstm_cell(in[0], {in[1], in[2]}, {.input = in[3], .hidden = in[4]});
          return CostResults{h, c};
        }},
-      {"gru_cell", "x (b, d), h (b, n), u (d, 3n), v (n, 3n)", "b=1024 n=2048",
+      {"gru_cell", "x (b, d), h (b, n), u (d, 3n), v (n, 3n)", "b=1024 n=512",
        [](In in) { return gru_cell(in[0], in[1], {.input = in[2], .hidden = in[3]}); }},
+      {"rnn", "x (t, b, d), h (b, n), u (d, n), v (n, n)", "t=512 b=16384 d=1048576 n=4096",
+       [](In in) { return rnn(in[0], in[1], {.input = in[2], .hidden = in[3]}).outputs; }},
+      {"lstm", "x (t, b, d), h (b, n), c (b, n), u (d, 4n), v (n, 4n)",
+       "t=512 b=16384 d=1048576 n=4096",
+       [](In in) {
+         return lstm(in[0], {in[1], in[2]}, {.input = in[3], .hidden = in[4]}).outputs;
+       }},
+      {"gru", "x (t, b, d), h (b, n), u (d, 3n), v (n, 3n)", "t=512 b=16384 d=1048576 n=4096",
+       [](In in) { return gru(in[0], in[1], {.input = in[2], .hidden = in[3]}).outputs; }},
   };
 }
 
@@ -327,8 +426,8 @@ const std::vector<CostExample>& cost_examples() {
   static const std::vector<CostExample> all = [] {
     std::vector<CostExample> list;
     for (const auto family :
-         {creation, elementwise, reductions, shapes, normalizations, products, linear_algebra,
-          indexing, sorting, random_numbers, convolutions, losses, recurrences}) {
+         {creation, elementwise, composed, reductions, shapes, normalizations, products,
+          linear_algebra, indexing, sorting, random_numbers, convolutions, losses, recurrences}) {
       for (CostExample& each : family()) list.push_back(std::move(each));
     }
     return list;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "autodiff/gradient.h"
 #include "autodiff/tape.h"
@@ -221,12 +222,12 @@ std::optional<Term> leading_term(const Sizes& sizes, F f) {
   }
   term.factor = here / term.at(sizes);
   // Costs count whole operations, or fractions as of n³/3.
-  const double sixths = 6 * term.factor;
-  if (std::abs(sixths - std::round(sixths)) < 0.03 * std::abs(sixths)) {
-    term.factor = std::round(sixths) / 6;
-  }
-  if (std::abs(term.factor - std::round(term.factor)) < 0.03 * std::abs(term.factor)) {
-    term.factor = std::round(term.factor);
+  constexpr std::pair<int, double> roundings[] = {{6, 1e-3}, {1, 0.03}, {6, 0.03}};
+  for (const auto& [parts, error] : roundings) {
+    const double whole = std::round(parts * term.factor);
+    if (std::abs(parts * term.factor - whole) >= error * std::abs(whole)) continue;
+    term.factor = whole / parts;
+    break;
   }
   return term;
 }
@@ -269,7 +270,12 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 CostTable cost_table() {
+  struct Row {
+    std::string functions;
+    std::string cells;
+  };
   CostTable table;
+  std::vector<Row> rows;  // functions with equal cells share one
   std::set<std::string_view> known;
   for (const CostExample& example : cost_examples()) {
     const std::string name(example.functions.substr(0, example.functions.find(' ')));
@@ -321,9 +327,16 @@ CostTable cost_table() {
     for (std::string function; functions >> function;) {
       list += (list.empty() ? "`" : ", `") + function + "`";
     }
-    table.rows += "| " + list + " | " + std::string(example.operands) + " | " + work + " | " +
-                  backward + " | " + reads + " |\n";
+    const std::string cells =
+        std::string(example.operands) + " | " + work + " | " + backward + " | " + reads;
+    const auto equal = std::ranges::find(rows, cells, &Row::cells);
+    if (equal == rows.end()) {
+      rows.push_back({list, cells});
+    } else {
+      equal->functions += ", " + list;
+    }
   }
+  for (const Row& row : rows) table.rows += "| " + row.functions + " | " + row.cells + " |\n";
   for (const Operation* operation : operations()) {
     if (operation->pointwise != nullptr || operation->leaf || known.contains(operation->name)) {
       continue;

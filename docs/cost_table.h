@@ -5,7 +5,8 @@
 
 namespace palimpsest {
 
-/// The costs of functions that are not elementwise, and the values that their backward parts read.
+/// The costs of functions that are not elementwise or record several nodes, and the values that
+/// their backward parts read.
 struct CostTable {
   std::string rows;                   ///< in Markdown
   std::vector<std::string> problems;  ///< such as operations in no example

@@ -29,6 +29,8 @@ HIDDEN = re.compile(
 # The body of a function in one line, with the initializers of a constructor.
 BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
 FORWARD = re.compile(r"(class|struct) \w+;$")
+# The definition in one line of a member that its class declares.
+MEMBER = re.compile(r"inline [^()]*\w+::\w+\(.*\}$")
 SECTION = re.compile(r"// (\S.*?) -{5,}$")
 # After this section, or instead of it, come definitions that have been declared above.
 DEFINITIONS = "Definitions of templates"
@@ -116,6 +118,8 @@ def entries_of(text):
                 return
             if indent_of(line) > 0:
                 yield f"**{section}**", " " * indent_of(line), section
+        elif bare.startswith("// NOLINT") and code and is_begun(code[-1]):
+            pass
         elif bare.startswith("//"):
             if code:
                 yield take()
@@ -123,7 +127,7 @@ def entries_of(text):
                 indent = indent_of(line)
                 comment.append(bare.lstrip("/").removeprefix(" ").rstrip())
         elif bare in ("public:", "") or bare.startswith(("#", "}", "namespace ", "friend ", "extern template")) \
-                or FORWARD.match(bare):
+                or FORWARD.match(bare) or MEMBER.match(bare):
             if code or comment:  # a comment before an empty line is about several declarations
                 yield take()
             if bare == "namespace detail {":
@@ -158,6 +162,11 @@ def entries_of(text):
         at += 1
 
 
+def is_begun(line):
+    """Whether a line is the begin of a declaration: a list of template parameters or a constraint."""
+    return re.match(r"\s*(template <|requires\b)", line) and not line.endswith((";", "}"))
+
+
 def statements(code):
     """The declarations of an entry, which may have several."""
     found, lines = [], []
@@ -177,7 +186,7 @@ def name_in(code):
     of_type = re.match(r"\s*(?:class|struct|enum class)\s+(?:\[\[\w+\]\]\s+)?([\w:]+)", first)
     if of_type:
         return of_type[1]
-    if re.match(r"\s*(using|extern|inline constexpr)\b", first) or "operator" in first or "= delete" in first:
+    if re.match(r"\s*(using|extern|concept|inline constexpr)\b", first) or "operator" in first or "= delete" in first:
         return ""
     of_function = re.search(r"(?<![\w~:])(\w+)\(", re.sub(r"\([^()]*\)>", "", first).replace("decltype(auto)", ""))
     return of_function[1] if of_function else ""
@@ -198,7 +207,7 @@ def is_chosen(names, section, only, without):
 
 def named_entries(text, only=(), without=()):
     """Names, prose and code. The name of a member begins with that of its class."""
-    text = re.sub(r"^namespace (palimpsest::)?detail \{$.*?^\}  // namespace \1detail$",
+    text = re.sub(r"^namespace ((?:palimpsest::)?)detail \{$.*?^\}  // namespace \1detail$",
                   lambda found: "namespace palimpsest {" if found[1] else "", text, flags=re.MULTILINE | re.DOTALL)
     classes = []
     hides = "namespace nn" not in text
@@ -239,10 +248,9 @@ def functions_of(text, only=(), without=()):
 
 def examples_of(page, of_first=False):
     """The examples of a page of the reference, by each of their names, or by the first one."""
-    path = EXAMPLES / (page.replace("-", "_") + ".cpp")
-    if not path.exists():
-        return {}
-    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    paths = [EXAMPLES / (page.replace("-", "_") + kind + ".cpp") for kind in ("", "_ranks")]
+    code = "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
+    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", code, re.MULTILINE | re.DOTALL)
     named = [([name.strip() for name in names.split(",")], dedented(code.strip("\n"))) for names, code in found]
     return {name: code for names, code in named for name in names[:1 if of_first else None]}
 
@@ -255,7 +263,7 @@ def formulas():
 
 
 def costs_of_operations():
-    """Sentences about the cost of functions that are not elementwise, by name, from docs/operations.md."""
+    """Sentences about the costs of functions, by name, from docs/operations.md."""
     text = (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("\n## Cost\n")[2]
     found = {}
     rows = re.findall(r"^\| (`[^|]*`) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)

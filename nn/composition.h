@@ -91,6 +91,7 @@ class Stack {
     }
     return y;
   }
+  /// The layers, in order.
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:

@@ -1,8 +1,9 @@
-"""check_examples.py [--write] ROOT PROGRAM: checks the examples of the reference in docs/snippets/reference/.
+"""check_examples.py [--write] ROOT PROGRAM [RANKS]: checks the examples of the reference in docs/snippets/reference/.
 
-A comment that begins with an arrow, after each `print(...)`, has what it prints; it must be what PROGRAM prints. Every
-public function on a page of docs/reference/ must have an example, except for those listed in without_example.txt. A
-function that has one now must be taken off that list. With --write, writes comments and list.
+A comment that begins with an arrow, after each `print(...)`, has what it prints; it must be what PROGRAM prints. RANKS
+is the program of the files `*_ranks.cpp`, the examples for several processes, which need MPI. Every public function on
+a page of docs/reference/ must have an example, except for those listed in without_example.txt. A function that has one
+now must be taken off that list. With --write, writes comments and list.
 """
 import collections
 import pathlib
@@ -15,15 +16,16 @@ MOST_COLUMNS = 100
 OUTPUT = "// → "
 
 
-def outputs_of(program):
-    """What each line of each file of examples printed. The program runs in an empty folder."""
+def outputs_of(programs):
+    """What each line of each file of examples printed. The programs run in an empty folder."""
     lines = collections.defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([program], check=True, text=True, stdout=subprocess.PIPE, cwd=folder)
-    for line in done.stdout.splitlines():
-        place, _, text = line.partition("\t")
-        file, _, number = place.partition(":")
-        lines[file, int(number)].append(text)
+    for program in programs:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([program.resolve()], check=True, text=True, stdout=subprocess.PIPE, cwd=folder)
+        for line in done.stdout.splitlines():
+            place, _, text = line.partition("\t")
+            file, _, number = place.partition(":")
+            lines[file, int(number)].append(text)
     return lines
 
 
@@ -92,11 +94,13 @@ def without_example(root):
 
 def main():
     write = sys.argv[1] == "--write"
-    root, program = map(pathlib.Path, sys.argv[1 + write:])
+    root, *programs = map(pathlib.Path, sys.argv[1 + write:])
     folder = root / "docs/snippets/reference"
-    outputs = outputs_of(program.resolve())
+    outputs = outputs_of(programs)
     problems = []
     for path in sorted(folder.glob("*.cpp")):
+        if path.stem.endswith("_ranks") and len(programs) == 1:
+            continue
         text, wrong = with_outputs(path, outputs)
         problems += wrong
         if write:

@@ -23,7 +23,7 @@ LEAST_NAMES = 60
 UMBRELLAS = ["palimpsest.h", "data/data.h", "nn/nn.h", "strategy/training/training.h", "autodiff/eigen.h",
              "autodiff/eigen_sparse.h", "autodiff/graph_view.h", "strategy/execution/choice/memory_forecast.h",
              "strategy/mpi/distributed_execution.h", "strategy/mpi/rank_error.h", "strategy/mpi/rank_world.h",
-             "strategy/mpi/reverse_ranks.h"]
+             "strategy/mpi/reverse_ranks.h", "strategy/explain/explanation.h"]
 # Pages with names of other libraries, and such names elsewhere.
 FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md", "pytorch-functions.md"}
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"

@@ -24,6 +24,7 @@ class VarOrTensor {
   VarOrTensor(const Tensor& tensor)
       : tensor_(tensor), is_tensor_(true) {}  // NOLINT(google-explicit-constructor)
 
+  /// Which of the two it is; the other one is empty.
   bool is_tensor() const { return is_tensor_; }
   const Var& x() const { return x_; }
   const Tensor& tensor() const { return tensor_; }

@@ -70,6 +70,7 @@ class SpillFile {
   /// Waits for all operations. Throws one of their errors, if there are any.
   void finish();
 
+  /// The name of the file, with its directory.
   const std::string& path() const;
   /// Bytes written to and read from the disk, by operations that have ended.
   Bytes bytes_written() const;

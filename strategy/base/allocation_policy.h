@@ -24,6 +24,7 @@ enum class AllocationPolicy : std::uint8_t {
   /// results; a micro-batch finds those of the previous one.
   cached,
 };
+/// The name in JSON, such as `minimal_peak`.
 std::string_view name_of(AllocationPolicy handling);
 
 }  // namespace palimpsest

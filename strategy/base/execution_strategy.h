@@ -38,6 +38,7 @@ enum class ParallelMode : std::uint8_t {
   model_parallel,  ///< parts of the program, each on a device of its own
 };
 
+/// The names in JSON, such as `lazy`.
 std::string_view name_of(ExecutionMode mode);
 std::string_view name_of(GradientMode mode);
 std::string_view name_of(ParallelMode mode);

@@ -32,6 +32,7 @@ class EngineEvaluator : public Evaluator {
   /// Returns the memory kept for the next run to the system, except what is still held.
   void release_memory();
 
+  /// Makes `value` present, as `Var::value` does.
   void compute(Tape& tape, std::uint32_t value) override;
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
   void compute(Tape& tape, std::span<const ValueId> values);
@@ -45,14 +46,17 @@ class EngineEvaluator : public Evaluator {
   /// The precision that tapes are computed in. Empty if it is the recorded one.
   virtual std::string precision() const { return {}; }
 
+  /// The engine that compiles and runs; evaluators with one engine share plans and memory.
   Engine& engine() { return *engine_; }
   /// Sets the engine of later computations. Only before anything was recorded with this evaluator.
   void set_engine(std::shared_ptr<Engine> engine) { engine_ = std::move(engine); }
+  /// The options that were given, with the budget that was set last.
   const RunOptions& options() const { return options_; }
   /// Sets the budget of later computations. Not for an eager evaluator, which has already applied
   /// its own.
   virtual void set_memory_budget(Bytes budget) { options_.memory_budget = budget; }
 
+  /// The engine, for `set_engine` of another evaluator.
   const std::shared_ptr<Engine>& shared_engine() const { return engine_; }
 
  private:

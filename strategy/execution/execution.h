@@ -34,6 +34,7 @@ class Execution {
   Execution(Execution&&) noexcept;
   Execution& operator=(Execution&&) noexcept;
 
+  /// The strategy that was given.
   const ExecutionStrategy& strategy() const;
 
   /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`. The

@@ -43,7 +43,7 @@ class Explanation {
   /// What is live during a compute step of the schedule, largest first.
   std::vector<LiveStorage> live_at(std::size_t step) const;
 
-  /// The first compute step during which most bytes are live.
+  /// The first compute step during which most bytes are live, and its node.
   std::size_t peak_step() const { return peak_step_; }
   NodeId peak_node() const { return plan_->schedule.steps[peak_step_].id; }
 
@@ -73,6 +73,8 @@ class Explanation {
   /// within each.
   Budgets other_budgets(int points) const;
 
+  /// The graph that was planned, its plan, and what is known of its nodes. A fused group is one
+  /// node.
   const Graph& graph() const { return *graph_; }
   const Plan& plan() const { return *plan_; }
   const NodeLabels& labels() const { return labels_; }

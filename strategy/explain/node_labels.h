@@ -25,6 +25,7 @@ class NodeLabels {
   /// A hash of all names and source lines of a tape. Equal for tapes that have the same labels.
   static std::uint64_t hash_of(const Tape& tape);
 
+  /// The operation, as in `exp`; those of a fused group are joined, as in `exp+multiply`.
   std::string_view operation(NodeId node) const { return texts_[nodes_[node][0]]; }
   /// Scope and name, as in `layer3/weight`; empty without either.
   std::string_view name(NodeId node) const { return texts_[nodes_[node][1]]; }

@@ -33,6 +33,7 @@ class RankWorld {
   RankWorld(const RankWorld&) = delete;
   RankWorld& operator=(const RankWorld&) = delete;
 
+  /// The number of this process, from 0 on, and the number of all processes.
   int rank() const;
   int size() const;
   /// Number of ranks on this machine, including this one.

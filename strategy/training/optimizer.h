@@ -53,6 +53,7 @@ class Optimizer {
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
 
+  /// The rate of the next step.
   double learning_rate() const { return learning_rate_; }
   /// Sets the rate of later steps, as in `set_learning_rate(schedule(step))`. Throws
   /// `ArgumentError` when negative.

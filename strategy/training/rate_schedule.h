@@ -31,6 +31,7 @@ class RateSchedule {
 // All functions below throw `ArgumentError` for a negative rate or factor, and for a number of
 // steps below 1.
 
+/// The same rate at every step.
 RateSchedule constant_rate(double rate);
 
 /// rate·factor^⌊step/every⌋, as PyTorch's `StepLR`.

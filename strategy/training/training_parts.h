@@ -40,7 +40,9 @@ class TrainingPart {
   /// loaded. If they were saved between two steps, later steps draw what they would have drawn.
   TrainingPart(std::string name, Tape& tape);
 
+  /// The name of the part in the file.
   const std::string& name() const { return name_; }
+  /// What the functions of these names of the object do.
   NamedTensors state() const { return state_(); }
   void check_state(const NamedTensors& state) const { check_(state); }
   void load_state(const NamedTensors& state) const { load_(state); }

@@ -91,4 +91,14 @@ EXAMPLE(ProgressBar) {
   print(stream.str().empty());  // → false
 }
 
+EXAMPLE(DataLoader::begin, DataLoader::end, DataLoader::prefetched_peak) {
+  DataLoader loader(in_memory({{"x", Tensor::arange(6)}}), {.batch_size = 2, .prefetch = 0});
+  for (auto batch = loader.begin(); batch != loader.end(); ++batch) print((*batch)["x"]);
+  // → [0, 1]
+  // → [2, 3]
+  // → [4, 5]
+  // With 0 bytes for it, nothing is made ahead.
+  print(loader.prefetched_peak());  // → 0
+}
+
 }  // namespace reference

@@ -1,5 +1,6 @@
 // Examples of docs/reference/derivatives.md.
 #include <palimpsest/autodiff/composition.h>
+#include <palimpsest/autodiff/eigen.h>
 
 #include <sstream>
 
@@ -154,6 +155,68 @@ EXAMPLE(checkpoint, CheckpointOptions) {
   // Values inside are not kept; the backward part computes them again.
   const Var y = checkpoint([](const Var& a) { return exp(sin(a)); }, x);
   print(backward(sum(y))[x]);  // → [1.253, -1.033]
+}
+
+EXAMPLE(Gradients::begin, Gradients::end) {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::scalar(2), "a"), b = tape.parameter(Tensor::scalar(3), "b");
+  for (const Gradients::Entry& entry : backward(a * b)) print(entry.name, entry.gradient);
+  // → a 3
+  // → b 2
+}
+
+EXAMPLE(Outputs, Outputs::values, LossAndOutputs) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(2));
+  const Outputs outputs{square(x), exp(x)};
+  print(outputs.values().size(), backward(x * 3, outputs).outputs()[1]);  // → 2 7.389
+}
+
+EXAMPLE(Pullback::set_product, Pullback::is_set) {
+  const CustomOperation product({
+      .name = "product",  // x·w
+      .types =
+          [](std::span<const ValueType> x) {
+            return std::vector<ValueType>{{{x[0].shape[0], x[1].shape[1]}, x[0].dtype}};
+          },
+      .forward =
+          [](const CustomCall& call) {
+            as_matrix<float>(call.outputs[0]) =
+                as_matrix<float>(call.inputs[0]) * as_matrix<float>(call.inputs[1]);
+          },
+      .vjp =
+          [](const Pullback& p) {
+            p.set(0, matmul(p.adjoint(), p.input(1), {.transpose_b = true}));
+            print(p.is_set(0), p.is_set(1));  // → true false
+            // xᵀ·adjoint; several that are added up may become one product.
+            p.set_product(1, p.input(0), p.adjoint());
+          },
+  });
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2, 3})), w = tape.parameter(Tensor::ones({3, 1}));
+  print(gradient(sum(product({x, w})), w));  // → [[2], [2], [2]]
+}
+
+EXAMPLE(Pullback::attributes) {
+  struct Factor {
+    double number;
+  };
+  static constexpr Operation scaled{
+      .name = "scaled",
+      .formula = "number·x",
+      .summary = "x times a number.",
+      .compute =
+          [](const KernelCall& call) {
+            const auto number = static_cast<float>(call.attributes.as<Factor>().number);
+            for (std::int64_t i = 0; i < call.output().elements(); ++i) {
+              call.output().as<float>()[i] = number * call.input().as<float>()[i];
+            }
+          },
+      .vjp = [](const Pullback& p) { p.set(0, p.adjoint() * p.attributes().as<Factor>().number); }};
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({1, 2}));
+  const Var y = tape.record(scaled, {&x, 1}, {{x.type()}}, Factor{3}, Where::current());
+  print(y, gradient(sum(y), x));  // → [3, 6] [3, 3]
 }
 
 }  // namespace reference

@@ -1,4 +1,6 @@
 // Examples of docs/reference/errors.md.
+#include <stop_token>
+
 #include "docs/snippets/reference/example.h"
 
 namespace reference {
@@ -67,6 +69,22 @@ EXAMPLE(FileError) {
     load_safetensors("missing.safetensors");
   } catch (const FileError&) {
     print("no such file");  // → no such file
+  }
+}
+
+EXAMPLE(to_string) {
+  // The file and the line, as in messages.
+  print(to_string(Where::current()).find("errors.cpp:") != std::string::npos);  // → true
+}
+
+EXAMPLE(StoppedError) {
+  std::stop_source source;
+  source.request_stop();
+  Tape tape;
+  try {
+    backward(sum(tape.parameter(Tensor::ones({2}))), {.stop = source.get_token()});
+  } catch (const StoppedError&) {
+    print("stopped");  // → stopped
   }
 }
 

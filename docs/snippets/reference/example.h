@@ -25,14 +25,23 @@ std::string shown(I value) {
   return std::to_string(value);
 }
 
-/// Writes a line of output, which tools/check_examples.py compares with the comment after the call.
+/// Writes lines of output, which tools/check_examples.py compares with the comments after the call.
 void write_line(std::string_view file, int line, const std::string& text);
 
-template <class First, class... Rest>
-void print_from(std::string_view file, int line, const First& first, const Rest&... rest) {
-  std::string text = shown(first);
+/// The text of a value, and the line that prints it.
+struct Shown {
+  template <class T>
+  Shown(const T& value, Where line = Where::current()) : text(shown(value)), where(line) {}
+  std::string text;
+  Where where;
+};
+
+/// Prints values in one line.
+template <class... Rest>
+void print(const Shown& first, const Rest&... rest) {
+  std::string text = first.text;
   ((text += " " + shown(rest)), ...);
-  write_line(file, line, text);
+  write_line(first.where.file_name(), static_cast<int>(first.where.line()), text);
 }
 
 using Example = void (*)();
@@ -43,9 +52,6 @@ struct Registered {
 };
 
 }  // namespace reference
-
-/// Prints values in one line.
-#define print(...) print_from(__FILE__, __LINE__, __VA_ARGS__)
 
 /// An example of the functions or types with the given names. docs/header_reference.py shows it
 /// under their declarations.

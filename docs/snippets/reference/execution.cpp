@@ -118,4 +118,22 @@ EXAMPLE(Execution::state, Execution::check_state, Execution::load_state) {
   print(other.state().size());          // → 2
 }
 
+EXAMPLE(LayerCheckpointing, LayerCheckpointing::summary, to_json, layer_checkpointing_from_json,
+        write_layer_checkpointing, read_layer_checkpointing) {
+  const LayerCheckpointing every_third{.mode = LayerCheckpointing::Mode::every, .interval = 3};
+  print(every_third.summary());                                               // → every 3 layers
+  print(layer_checkpointing_from_json(to_json(every_third)) == every_third);  // → true
+  write_layer_checkpointing(every_third, "layers.json");
+  print(read_layer_checkpointing("layers.json").interval.value());  // → 3
+}
+
+EXAMPLE(estimate, Estimate, Workload) {
+  // Only the shapes count.
+  const Workload workload{error_of, weights, {Tensor({4096, 2}), Tensor({4096, 1})}};
+  const Estimate whole = estimate({}, workload), cut = estimate({.accumulation = 4}, workload);
+  print(whole.micro_batches, cut.micro_batches, whole.seconds > 0, whole.is_planned);
+  // → 1 4 true true
+  print(cut.peak < whole.peak);  // → true
+}
+
 }  // namespace reference

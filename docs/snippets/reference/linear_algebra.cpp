@@ -1,4 +1,6 @@
 // Examples of docs/reference/linear-algebra.md.
+#include <palimpsest/autodiff/eigen_sparse.h>
+
 #include "docs/snippets/reference/example.h"
 
 namespace reference {
@@ -128,6 +130,16 @@ EXAMPLE(sampled_matmul) {
 EXAMPLE(SparsePattern::by_row, SparsePattern::by_column) {
   const SparsePattern pattern(2, 2, {0, 1, 2}, {1, 0});
   print(pattern.by_row().other[0], pattern.by_column().other[0]);  // → 1 1
+}
+
+EXAMPLE(to_sparse, SparseTensor) {
+  const Eigen::SparseMatrix<float> matrix = Eigen::Matrix2f{{1, 0}, {2, 3}}.sparseView();
+  const SparseTensor sparse = to_sparse(matrix);
+  print(sparse.pattern.entries(), sparse.values);  // → 3 [1, 2, 3]
+  Tape tape;
+  const Var x = tape.constant(Tensor::matrix({{1}, {10}}));
+  // Converts the matrix in each call.
+  print(sparse_matmul(matrix, x));  // → [[1], [32]]
 }
 
 }  // namespace reference

@@ -1,4 +1,6 @@
 // Examples of docs/reference/loops.md.
+#include <palimpsest/checkpoint/stores/spill_file.h>
+
 #include "docs/snippets/reference/example.h"
 
 namespace reference {
@@ -50,6 +52,37 @@ EXAMPLE(while_loop, WhileResult) {
 EXAMPLE(encode, decode, stored_bytes, stored_dtype, name_of, Codec) {
   print(name_of(Codec::half), stored_dtype(DType::f64, Codec::half));  // → half f32
   print(stored_bytes(800, DType::f64, Codec::half));                   // → 400
+}
+
+EXAMPLE(SpillFile, SpillFile::write, SpillFile::prefetch, SpillFile::wait, SpillFile::finish,
+        SpillFile::path, SpillFile::bytes_written, SpillFile::bytes_read, SpillFile::memory_bytes,
+        RecordPiece, SpillOptions) {
+  const std::vector<RecordPiece> record{{.bytes = 800, .dtype = DType::f64}};
+  std::vector<double> state(100, 1.5), again(100);
+  SpillFile file(".", record);
+  const std::span<const std::byte> from[] = {std::as_bytes(std::span(state))};
+  const std::span<std::byte> to[] = {std::as_writable_bytes(std::span(again))};
+  file.write(/*slot=*/0, /*step=*/7, from);  // `state` must not change until it is written
+  file.prefetch(0, 7, to);
+  file.wait(0);
+  file.finish();
+  print(again == state, file.bytes_written() >= 800, file.bytes_read() >= 800);  // → true true true
+  print(file.path().ends_with(".spill"), SpillFile::memory_bytes(10, record, 1) < 1_MiB);
+  // → true true
+}
+
+EXAMPLE(measure_disk, DiskSeconds) {
+  const DiskSeconds seconds = measure_disk(".", /*bytes=*/64_KiB, /*total=*/1_MiB);
+  print(seconds.write > 0, seconds.read > 0);  // → true true
+}
+
+EXAMPLE(require_valid, DiskCosts) {
+  require_valid(DiskCosts{.write = 2, .read = 1.5});
+  try {
+    require_valid(DiskCosts{.write = -1});
+  } catch (const ArgumentError&) {
+    print("negative");  // → negative
+  }
 }
 
 }  // namespace reference

@@ -1,6 +1,7 @@
 // Runs the examples of the reference. Prints each line of their output after its file and line.
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 #include <vector>
 
 #include "docs/snippets/reference/example.h"
@@ -43,7 +44,10 @@ std::string shown(const Tensor& tensor) {
 }
 
 void write_line(std::string_view file, int line, const std::string& text) {
-  std::cout << file.substr(file.rfind('/') + 1) << ':' << line << '\t' << text << '\n';
+  std::istringstream lines(text);
+  for (std::string part; std::getline(lines, part);) {
+    std::cout << file.substr(file.rfind('/') + 1) << ':' << line << '\t' << part << '\n';
+  }
 }
 
 Registered::Registered(Example example) { examples().push_back(example); }

@@ -265,4 +265,22 @@ EXAMPLE(multi_margin_loss, MultiMarginOptions) {
   print(multi_margin_loss(scores, classes));  // → 0.75
 }
 
+EXAMPLE(with_channels_first, with_channels_at, Channels) {
+  Tape tape;
+  const Var image = tape.constant(Tensor::ones({1, 8, 9, 3}));  // (batch, sizes, channels)
+  const Var x = with_channels_first(image, Channels::last, Where::current());
+  print(x.shape(), with_channels_at(x, Channels::last, Where::current()).shape());
+  // → (1, 3, 8, 9) (1, 8, 9, 3)
+}
+
+EXAMPLE(PerAxis, PerAxis::fill, spatial_axes, spatial_sizes, with_spatial_sizes) {
+  // What an operation on images makes of its settings.
+  const Where where = Where::current();
+  const Shape image{1, 3, 8, 9};
+  const int axes = spatial_axes("blur", {image, DType::f32}, where);
+  const auto stride = PerAxis{2, 3}.fill(axes, /*missing=*/1, /*least=*/1, "blur", "stride", where);
+  print(axes, stride[0], stride[1], stride[2]);                                // → 2 1 2 3
+  print(spatial_sizes(image, 2)[1], with_spatial_sizes(image, 2, {1, 4, 3}));  // → 8 (1, 3, 4, 3)
+}
+
 }  // namespace reference

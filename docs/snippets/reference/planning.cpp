@@ -1,4 +1,9 @@
 // Examples of docs/reference/planning.md.
+#include <palimpsest/autodiff/graph_view.h>
+
+#include <boost/graph/topological_sort.hpp>
+#include <boost/range/iterator_range.hpp>
+#include <iterator>
 #include <sstream>
 
 #include "docs/snippets/reference/example.h"
@@ -167,6 +172,168 @@ EXAMPLE(summarize, bytes_per_second, flops_per_second) {
   // → mine: peak 1.00 MiB (25.0 % of keep-all), 10 of 30 steps recompute, 25.0 % extra work
   print(bytes_per_second(1e6, Machine{}), flops_per_second({}, DType::f32, Machine{}));
   // → 1e+10 5e+10
+}
+
+EXAMPLE(BudgetError::own_limit) {
+  try {
+    make_plan(chain_graph(), *fraction(0.01));
+  } catch (const BudgetError& error) {
+    // No budget helps; the planner needs a larger fraction.
+    print(error.own_limit(), error.budget() < error.smallest_feasible());  // → true true
+  }
+}
+
+EXAMPLE(Graph::name, Graph::describe, Graph::view_of, Graph::source_bytes, Graph::is_source_value,
+        Graph::is_serial, Graph::is_opaque, Graph::metadata_bytes) {
+  Graph graph;
+  const Graph::Output input[] = {{.bytes = 400}}, view[] = {{.view_of = 0}};
+  const NodeId x = graph.add_node({}, input, {.source = true, .name = "x"});
+  const ValueId read[] = {graph.first_output(x)};
+  const NodeId reshaped = graph.add_node(read, view, {});
+  print(graph.name(x), graph.describe(reshaped));                          // → x #1
+  print(graph.source_bytes(0), graph.bytes(0), graph.is_source_value(0));  // → 400 0 true
+  print(graph.view_of(1), graph.storage(1), graph.is_serial(reshaped), graph.is_opaque(reshaped));
+  // → 0 0 false false
+  print(graph.metadata_bytes() > 0);  // → true
+}
+
+EXAMPLE(Graph::takes_over, Graph::possible_donor) {
+  Graph graph;
+  const Graph::Output plain[] = {{.bytes = 400}}, in_place[] = {{.bytes = 400, .takes_over = 0}};
+  const ValueId read[] = {graph.first_output(graph.add_node({}, plain, {}))};
+  graph.add_node(read, in_place, {});                   // may write its output over input 0
+  print(graph.takes_over(1), graph.possible_donor(1));  // → 0 0
+  graph.add_target(1);
+  const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+  print(simulate(graph, schedule).peak);  // → 400
+}
+
+EXAMPLE(is_given_up) {
+  Graph graph;
+  const Graph::Output plain[] = {{.bytes = 400}};
+  const ValueId read[] = {graph.first_output(graph.add_node({}, plain, {}))};
+  graph.add_node(read, plain, {});
+  const std::vector<Step> steps{Step::compute(0), Step::compute(1), Step::drop(0)};
+  // Value 0, alone in its storage, is dropped after step 1 before anything else is computed.
+  print(is_given_up(graph, steps, 1, 0, 1), is_given_up(graph, steps, 0, 0, 1));  // → true false
+}
+
+EXAMPLE(Graph::set_present, Graph::is_present, Graph::place_elsewhere, Graph::is_elsewhere) {
+  Graph graph;
+  const Graph::Output output[] = {{.bytes = 400}};
+  graph.add_node({}, output, {});
+  const ValueId read[] = {0};
+  graph.add_node(read, output, {});
+  graph.add_target(1);
+  graph.set_present(0);      // computed before
+  graph.place_elsewhere(1);  // in memory of the caller
+  print(graph.is_present(0), graph.is_elsewhere(1), graph.needed_nodes().size());  // → true true 1
+  print(make_plan(graph, *keep_all()).simulation.peak);                            // → 400
+}
+
+EXAMPLE(Graph::set_backward_begins, Graph::backward_begins, Graph::set_parallel,
+        Graph::is_parallel) {
+  Graph graph = chain_graph();
+  print(graph.backward_begins().value(), graph.is_parallel());  // → 42 false
+  graph.set_parallel();                                         // for several threads
+  graph.set_backward_begins(10);
+  print(graph.backward_begins().value(), graph.is_parallel());  // → 10 true
+}
+
+EXAMPLE(Graph::form, Graph::set_form, Graph::tape_nodes, GraphForm) {
+  const Graph graph = chain_graph();                      // of a tape, fused
+  print(graph.form()->fuse, graph.tape_nodes(1).size());  // → true 1
+  Graph copy = graph;
+  copy.set_form({.fuse = false});
+  // Comparisons ignore the form.
+  print(copy.form()->fuse, copy == graph);  // → false true
+}
+
+EXAMPLE(Graph::structure_hash, Graph::wiring_hash) {
+  Graph graph = chain_graph(), other = chain_graph();
+  other.set_cost(3, 1.0);
+  // Other plans may be best, but each is a plan for both.
+  print(graph.structure_hash() == other.structure_hash());  // → false
+  print(graph.wiring_hash() == other.wiring_hash());        // → true
+}
+
+EXAMPLE(MissingNodes, MissingNodes::find) {
+  const Graph graph = chain_graph();
+  std::vector<bool> live(graph.value_count(), false);
+  MissingNodes missing(graph);
+  const ValueId last = graph.targets()[0];
+  const std::size_t all = missing.find({&last, 1}, live).size();
+  live[graph.first_output(graph.producer(last) - 1)] = true;
+  print(all, missing.find({&last, 1}, live).size());  // → 41 1
+}
+
+EXAMPLE(print, without_useless) {
+  Graph graph;
+  const Graph::Output output[] = {{.bytes = 400}};
+  graph.add_node({}, output, {.name = "input"});
+  const ValueId read[] = {0};
+  graph.add_node(read, output, {.name = "exp"});
+  graph.add_target(1);
+  std::ostringstream text;
+  print(text, graph, drop_after_last_use(graph, graph.needed_nodes()));
+  print(text.str());
+  // → compute 0 (input)
+  // → compute 1 (exp)
+  // → drop 0
+  // The second run of node 0 makes nothing that is read.
+  const NodeId order[] = {0, 1, 0};
+  print(without_useless(graph, order).size());  // → 2
+}
+
+EXAMPLE(append_node) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({100}));
+  exp(x);
+  Graph graph;
+  append_node(graph, tape, /*threads=*/1);                        // x, a source
+  append_node(graph, tape, 1);                                    // exp(x)
+  print(graph.node_count(), graph.is_source(0), graph.bytes(1));  // → 2 true 400
+}
+
+EXAMPLE(measured_machine) {
+  const Machine& machine = measured_machine();                    // measures once in a process
+  print(machine.flops_per_second > 0, machine.products.f64 > 0);  // → true true
+  // A file keeps it for other processes.
+  print(measured_machine("this_machine.json") == machine);  // → true
+}
+
+EXAMPLE(TapeView, TapeView::tape, TapeView::node_count, TapeView::edge_count, TapeView::inputs,
+        TapeView::in_edge, TapeView::edge, TapeView::first_out, boost::graph_traits,
+        boost::property_map) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2}));
+  exp(x) * x;
+  const TapeView view(tape);
+  // Algorithms of Boost.Graph take the view.
+  std::vector<NodeId> order;
+  boost::topological_sort(view, std::back_inserter(order));
+  print(order.front(), order.back(), view.node_count(), view.edge_count());  // → 2 0 3 3
+  // The first node that reads x, and the producer of the product's second operand.
+  print(view.edge(view.first_out(x.node())).target, view.in_edge(2, 1).source);  // → 1 0
+  print(view.inputs(2).size(), &view.tape() == &tape);                           // → 2 true
+}
+
+EXAMPLE(vertices, edges, in_edges, out_edges, source, target, num_vertices, num_edges, in_degree,
+        out_degree, degree, get) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2}));
+  exp(x) * x;
+  const TapeView view(tape);
+  print(num_vertices(view), num_edges(view), in_degree(2, view), out_degree(0, view));  // → 3 3 2 2
+  print(degree(1, view), get(boost::vertex_index, view, 1));                            // → 2 1
+  for (const TapeView::Edge& edge : boost::make_iterator_range(edges(view))) {
+    print(source(edge, view), target(edge, view));
+    // → 0 1
+    // → 0 2
+    // → 1 2
+  }
+  const auto [first, last] = in_edges(2, view);
+  print(last - first, *vertices(view).first, (*out_edges(1, view).first).target);  // → 2 0 2
 }
 
 }  // namespace reference

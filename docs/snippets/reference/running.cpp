@@ -1,4 +1,6 @@
 // Examples of docs/reference/running.md.
+#include <palimpsest/strategy/explain/explanation.h>
+
 #include <sstream>
 #include <stop_token>
 
@@ -130,6 +132,145 @@ EXAMPLE(export_c, write_files, ExportedC, ExportOptions, CName) {
   const ExportedC step = export_c(program, {.memory_budget = 4_KiB, .name = "step"});
   print(step.parameter_bytes, step.result_bytes);  // → 8 12
   write_files(step, ".");                          // step.h and step.c
+}
+
+EXAMPLE(EngineEvaluator::compute, EngineEvaluator::meter, EngineEvaluator::precision) {
+  const auto evaluator = lazy();
+  Tape tape(evaluator);
+  const Var y = exp(tape.constant(Tensor::ones({1000}))), z = sin(y);
+  const ValueId values[] = {y.id(), z.id()};
+  evaluator->compute(tape, values);  // both in one run
+  print(tape.has_value(y.id()), tape.has_value(z.id()), evaluator->meter().live());
+  // → true true 8000
+  print(evaluator->precision().empty(), precise({PrecisionKind::mixed, DType::bf16})->precision());
+  // → true mixed bf16
+}
+
+EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for) {
+  const auto evaluator = lazy({.memory_budget = 1_MiB});
+  Tape tape(evaluator);
+  const Var x = tape.constant(Tensor::ones({2}));
+  // Options without a budget get the evaluator's.
+  print(format_bytes(evaluator->prepare(tape, {.threads = 1}).memory_budget));  // → 1.00 MiB
+  print(evaluator->computed_for(tape, {&x, 1})[0] == x);                        // → true
+}
+
+EXAMPLE(EngineEvaluator::shared_engine, EngineEvaluator::set_engine, EngineEvaluator::engine) {
+  const auto one = lazy(), other = lazy();
+  other->set_engine(one->shared_engine());    // shares plans and memory
+  print(&one->engine() == &other->engine());  // → true
+}
+
+EXAMPLE(Explanation, Explanation::peak_step, Explanation::peak_node, Explanation::live_at,
+        Explanation::describe, Explanation::labels, Explanation::graph, Explanation::plan,
+        Explanation::is_backward, Explanation::metadata_bytes) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({1000}));
+  const Report report =
+      backward(sum(square(cumsum(exp(x), 0))), {.threads = 1, .fuse = false}).report();
+  const Explanation& peak = *report.explanation;
+  print(peak.labels().operation(peak.peak_node()), peak.is_backward(peak.peak_node()));
+  // → square_adjoint true
+  for (const Explanation::LiveStorage& live : peak.live_at(peak.peak_step())) {
+    print(peak.labels().operation(live.node), live.bytes,
+          live.reason == Explanation::Reason::read_later);
+    // → exp 4000 true
+    // → cumsum 4000 false
+    // → full 4000 false
+    // → square_adjoint 4000 false
+    // → sum 4 false
+  }
+  // Operation, name and source line.
+  print(peak.describe(peak.peak_node()).find("running.cpp") != std::string::npos);  // → true
+  print(peak.graph().node_count() >= peak.plan().simulation.computed, peak.metadata_bytes() > 0);
+  // → true true
+}
+
+EXAMPLE(NodeLabels, NodeLabels::operation, NodeLabels::name, NodeLabels::scope, NodeLabels::line,
+        NodeLabels::describe) {
+  Tape tape;
+  const auto scope = tape.scope("encoder");
+  const Var y = exp(tape.parameter(Tensor::ones({1000}))).named("growth");
+  const Report report = backward(sum(y * y), {.fuse = false}).report();
+  const NodeLabels& labels = report.explanation->labels();
+  print(labels.operation(1), labels.scope(1), labels.name(1));  // → exp encoder encoder/growth
+  print(labels.line(1).starts_with("running.cpp:"), labels.describe(1).starts_with("exp"));
+  // → true true
+}
+
+EXAMPLE(Explanation::recomputed, Explanation::other_budgets) {
+  Tape tape;
+  Var x = tape.parameter(Tensor::ones({1000}));
+  for (int i = 0; i < 20; ++i) x = cumsum(sin(x), 0) * 0.1;
+  const Report report = backward(sum(x), {.memory_budget = 60'000, .threads = 1}).report();
+  print(report.explanation->recomputed().size() > 3, report.explanation->recomputed()[0].runs > 1);
+  // → true true
+  const Explanation::Budgets budgets = report.explanation->other_budgets(/*points=*/3);
+  print(budgets.curve.size(), budgets.smallest.peak >= budgets.bound,
+        budgets.smallest.overhead > 0);  // → 3 true true
+}
+
+EXAMPLE(Profile::seconds, Profile::hash) {
+  Tape tape;
+  const Var loss = sum(exp(tape.parameter(Tensor::ones({1000}))));
+  const Report report = backward(loss, {.profile = true}).report();
+  const Profile profile(report);
+  print(profile.seconds(report.steps[0].work).value() > 0, profile.seconds("other").has_value());
+  // → true false
+  print(profile.hash() == Profile(report).hash());  // → true
+}
+
+EXAMPLE(Report::idle) {
+  const std::vector<Tensor> weights{Tensor::ones({4, 4}), Tensor::ones({4, 4})};
+  const std::vector<Tensor> batch{Tensor::ones({8, 4})};
+  Execution execution({.accumulation = 4, .parallelism = ParallelMode::pipeline, .stages = 2});
+  const auto loss = [](Tape&, std::span<const Var> w, std::span<const Var> x) {
+    return mean(matmul(tanh(matmul(x[0], w[0])), w[1]));
+  };
+  const Report report = execution.gradients(loss, weights, batch).report();
+  print(report.stages.size(), report.timeline.size(), report.idle() < 1);  // → 2 16 true
+}
+
+EXAMPLE(RunControl::check) {
+  // A long operation of your own that ends when the run is to stop.
+  const CustomOperation slow({.name = "slow", .forward = [](const CustomCall& call) {
+                                const auto x = call.inputs[0].data<float>();
+                                const auto y = call.outputs[0].data<float>();
+                                for (std::size_t i = 0; i < x.size(); ++i) {
+                                  if (call.control != nullptr) call.control->check();
+                                  y[i] = 2 * x[i];
+                                }
+                              }});
+  Tape tape;
+  print(slow({tape.constant(Tensor::vector({1, 2}))}));  // → [2, 4]
+}
+
+EXAMPLE(RunControl::step_done, RunControl::loop_step) {
+  // The progress of a loop outside of any tape.
+  std::uint64_t done = 0, in_loop = 0;
+  const auto progress = on_progress([&](const RunProgress& now) {
+    done = now.steps_done;
+    in_loop = now.loop_step;
+  });
+  RunControl control({}, progress, /*steps=*/2);
+  control.step_done();
+  for (std::uint64_t n = 0; n < 10; ++n) control.loop_step(n, 10);
+  print(done, in_loop);  // → 1 9
+  control.step_done();
+  print(done);  // → 2
+}
+
+EXAMPLE(name_of) {
+  print(name_of(AllocationPolicy::pooled), name_of(NativeCode::at_once));  // → pooled at_once
+}
+
+EXAMPLE(seconds_of_step, seconds_of_run) {
+  print(seconds_of_step(1.0, /*serial=*/true, 4), seconds_of_step(1.0, /*serial=*/false, 4));
+  // → 1 0.25
+  // A network of 10 layers of 0.1 seconds, and its gradients.
+  const Graph graph = graph_of(LayerSizes{.layers = 10, .activations = 1_MiB, .seconds = 0.1});
+  const Plan plan = make_plan(graph, *keep_all());
+  print(seconds_of_run(graph, plan, /*threads=*/1, Machine{}, /*measured=*/true));  // → 3
 }
 
 }  // namespace reference

@@ -185,4 +185,13 @@ EXAMPLE(scatter_reduce, ScatterReduction) {
   print(scatter_reduce(x, 0, index, source, ScatterReduction::amax));  // → [4, 5, 3]
 }
 
+EXAMPLE(Index::kind, Index::place, Index::range, Index::is_mask, Index::taken_axes,
+        Index::positions, Index::where) {
+  Tape tape;
+  const Index row = 2, columns = Slice{.start = 1}, mask = Tensor::ones({2, 3}) > 0;
+  print(row.kind() == Index::Kind::place, row.place(), columns.range().start.value());
+  // → true 2 1
+  print(mask.is_mask(), mask.taken_axes(), mask.positions(tape).shape());  // → true 2 (2, 3)
+}
+
 }  // namespace reference

@@ -1,6 +1,8 @@
 // Examples of docs/reference/tensors.md.
 #include <palimpsest/autodiff/eigen.h>
 
+#include <algorithm>
+
 #include "docs/snippets/reference/example.h"
 
 namespace reference {
@@ -215,6 +217,106 @@ EXAMPLE(Tape::inputs, Tape::operation, Tape::name, Tape::scope_of, Tape::produce
 
 EXAMPLE(compute_dtype, is_narrow_integer) {
   print(compute_dtype(DType::bf16), is_narrow_integer(DType::i16));  // → f32 true
+}
+
+EXAMPLE(format_bytes) {
+  print(format_bytes(1536_KiB), format_bytes(100));  // → 1.50 MiB 100 B
+}
+
+EXAMPLE(Shape::begin, Shape::end, Shape::sizes) {
+  const Shape shape{2, 3, 4};
+  std::int64_t most = 0;
+  for (const std::int64_t size : shape) most = std::max(most, size);
+  print(most, Shape(shape.sizes().last(2)));  // → 4 (3, 4)
+}
+
+EXAMPLE(NodeView, NodeView::tape, NodeView::id, NodeView::operation, NodeView::attributes,
+        NodeView::input_count, NodeView::output_count, NodeView::input, NodeView::output) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({4, 8})), w = tape.constant(Tensor::ones({8, 2}));
+  const NodeView node(tape, matmul(x, w).node());
+  print(node.operation().name, node.id(), node.input_count(), node.output_count());
+  // → matmul 2 2 1
+  print(node.input(1).shape, node.output().shape, node.attributes().empty());
+  // → (8, 2) (4, 2) false
+}
+
+EXAMPLE(cost_of, bytes_moved, workspace_of) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({4, 8})), w = tape.constant(Tensor::ones({8, 2}));
+  const NodeView product(tape, matmul(x, w).node());
+  // 2·4·8·2 operations on 32 + 16 + 8 numbers of 4 bytes.
+  print(cost_of(product).flops, bytes_moved(product));  // → 128 224
+  print(workspace_of(product, /*threads=*/1));          // → 0
+}
+
+EXAMPLE(Tape::var, Tape::set_name, Tape::have_one_shape, Tape::attributes) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2}));
+  const Var y = exp(x);
+  tape.set_name(y.node(), "growth");                      // as `named` does
+  print(tape.describe(y.node()), tape.var(y.id()) == y);  // → growth exp #1 true
+  print(tape.have_one_shape(x.id(), y.id()), tape.attributes(y.node()).empty());  // → true true
+}
+
+EXAMPLE(Tape::is_blocked) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2}));
+  const auto guard = tape.no_gradient();
+  print(tape.is_blocked(exp(x).node()), tape.is_blocked(x.node()));  // → true false
+}
+
+EXAMPLE(Tape::find_or_record) {
+  Tape tape;
+  const Tensor weight = Tensor::ones({2});
+  const Var w = tape.find_or_record(weight, /*trainable=*/true, "weight");
+  // The same parameter wherever a model uses the tensor.
+  print(tape.find_or_record(weight, true, "weight") == w, tape.node_count());  // → true 1
+}
+
+EXAMPLE(Tape::forget_updates) {
+  Tape tape;
+  const Tensor average = Tensor::scalar(0);
+  tape.update_after_run(average, square(tape.parameter(Tensor::scalar(8))), 0.25);
+  print(tape.updates().size());  // → 1
+  tape.forget_updates();         // no run will change the average
+  print(tape.updates().size());  // → 0
+}
+
+EXAMPLE(Tape::record) {
+  // An operation of your own that is a constant, like the built-in ones.
+  static constexpr Operation doubled{.name = "doubled",
+                                     .formula = "2·x",
+                                     .summary = "Twice x.",
+                                     .compute = [](const KernelCall& call) {
+                                       const float* x = call.input().as<float>();
+                                       for (std::int64_t i = 0; i < call.input().elements(); ++i) {
+                                         call.output().as<float>()[i] = 2 * x[i];
+                                       }
+                                     }};
+  Tape tape;
+  const Var x = tape.constant(Tensor::vector({1, 2}));
+  print(tape.record(doubled, {&x, 1}, {{x.type()}}, {}, Where::current()));  // → [2, 4]
+}
+
+EXAMPLE(Constants, Constants::optional, VarOrTensor) {
+  // How a function takes values and tensors: the tensors become constants of the values' tape.
+  const auto weighted = [](const Var& x, const Tensor& weight, const Tensor& bias) {
+    const Constants on_tape("weighted", Where::current(), x, weight, bias);
+    const Var y = x * on_tape(weight);
+    const Var b = on_tape.optional(bias);  // may be undefined
+    return b.defined() ? y + b : y;
+  };
+  Tape tape;
+  const Var x = tape.constant(Tensor::vector({1, 2}));
+  print(weighted(x, Tensor::vector({3, 4}), {}), weighted(x, Tensor::vector({3, 4}), x.value()));
+  // → [3, 8] [4, 10]
+}
+
+EXAMPLE(VarOrTensor::is_tensor, VarOrTensor::x, VarOrTensor::tensor) {
+  Tape tape;
+  const VarOrTensor list[] = {tape.constant(Tensor::ones({2})), Tensor::zeros({2})};
+  print(list[0].is_tensor(), list[0].x(), list[1].tensor());  // → false [1, 1] [0, 0]
 }
 
 }  // namespace reference

@@ -187,4 +187,29 @@ EXAMPLE(to_string) {
   print(to_string(LbfgsStop::gradient));  // → the gradient is small enough
 }
 
+EXAMPLE(RateSchedule::at) {
+  const RateSchedule rate([](std::int64_t step) { return 0.1 / static_cast<double>(1 + step); });
+  print(rate.at(0), rate.at(3));  // → 0.1 0.025
+}
+
+EXAMPLE(LossScaler::unscaled) {
+  LossScaler scaler({.scale = 8});
+  Tape tape;
+  const Var w = tape.parameter(Tensor::scalar(3));
+  const Gradients scaled = backward(scaler.scale(square(w)));
+  // As `unscale`, of parts that need not come from one `backward`.
+  const Gradients gradients =
+      scaler.unscaled(scaled.loss(), {scaled.begin(), scaled.end()}, scaled.report());
+  print(gradients.loss(), gradients[w], gradients.report().loss_scale);  // → 9 6 8
+}
+
+EXAMPLE(TrainingPart::name, TrainingPart::state, TrainingPart::check_state,
+        TrainingPart::load_state) {
+  LossScaler scaler({.scale = 8}), other;
+  const TrainingPart part("scaler", scaler), of_other("scaler", other);
+  of_other.check_state(part.state());  // throws what `load_state` would
+  of_other.load_state(part.state());
+  print(part.name(), other.scale());  // → scaler 8
+}
+
 }  // namespace reference

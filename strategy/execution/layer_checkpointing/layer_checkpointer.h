@@ -55,7 +55,9 @@ class LayerCheckpointer {
   LayerCheckpointer(LayerCheckpointer&&) noexcept;
   LayerCheckpointer& operator=(LayerCheckpointer&&) noexcept;
 
+  /// The number of layers of the model.
   int layers() const;
+  /// The configuration that was given.
   const LayerCheckpointing& checkpointing() const;
   /// The `Var` that identifies a parameter among the gradients. It is valid while the checkpointer
   /// exists. Throws `ArgumentError` for a parameter that does not exist.

@@ -1,0 +1,149 @@
+// Examples of docs/reference/extending.md.
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "docs/snippets/reference/example.h"
+
+namespace reference {
+
+EXAMPLE(operations) {
+  std::size_t without_derivative = 0;
+  for (const Operation* operation : operations()) without_derivative += operation->vjp == nullptr;
+  print(operations().size() > 100, without_derivative > 10);  // → true true
+}
+
+EXAMPLE(Attributes, Attributes::as, Attributes::empty, Attributes::are_in_round,
+        Attributes::may_come_again, Attributes::describe) {
+  struct Power {
+    std::int64_t exponent;
+  };
+  const Attributes cube = Power{3};
+  print(cube.as<Power>().exponent, cube == Attributes(Power{3}), cube == Attributes(Power{2}));
+  // → 3 true false
+  print(cube.empty(), Attributes().empty());  // → false true
+  // On a tape that was cleared and recorded again, and in another process.
+  print(cube.are_in_round(1, Power{3}), cube.may_come_again());  // → true true
+  std::vector<std::uint64_t> words;
+  const bool is_described = cube.describe(words);
+  print(is_described, words.size(), words[0]);  // → true 1 3
+}
+
+EXAMPLE(same_number) {
+  print(same_number(0.0, -0.0), same_number(std::nan(""), std::nan("")));  // → false true
+}
+
+EXAMPLE(RandomStream, in_round, seed_of) {
+  Tape tape;
+  tape.set_seed(7);
+  const RandomStream stream = tape.fresh_stream();  // an attribute of a random operation
+  print(stream.seed, stream.node, in_round(stream, 2).generation);  // → 7 0 2
+  print(seed_of(stream) == seed_of(in_round(stream, 0)), seed_of(tape.fresh_stream()) != 0);
+  // → true true
+}
+
+EXAMPLE(fill_uniform, fill_between, fill_normal, is_interval) {
+  std::array<float, 8> all{}, rest{};
+  fill_uniform({.seed = 1}, all.data(), 8);
+  fill_uniform({.seed = 1}, rest.data(), 4, /*first=*/4);  // as another thread would
+  print(all[4] == rest[0], all[7] == rest[3]);             // → true true
+  fill_between({.seed = 1}, all.data(), 8, -1, 1, DType::f32);
+  fill_normal({.seed = 1}, rest.data(), 8, /*mean=*/100, /*deviation=*/1);
+  print(all[0] >= -1 && all[0] < 1, rest[0] > 90, is_interval(1, 1));  // → true true false
+}
+
+EXAMPLE(Meter, Meter::allocate, Meter::count, Meter::allocated, Meter::live, Meter::peak,
+        Meter::reserved, Meter::peak_reserved, Meter::reset_peaks) {
+  const Meter meter;
+  Buffer first = meter.allocate(1_KiB);
+  const Buffer second = meter.count(allocate_buffer(64), 64);  // existing storage
+  first.reset();
+  print(meter.live(), meter.peak(), meter.allocated(second));  // → 64 1088 true
+  print(meter.reserved(), meter.peak_reserved());              // → 64 1088
+  meter.reset_peaks();
+  print(meter.peak());  // → 64
+}
+
+EXAMPLE(raise_to) {
+  std::atomic<Bytes> most = 100;
+  raise_to(most, 50);
+  raise_to(most, 200);
+  print(most.load());  // → 200
+}
+
+EXAMPLE(Tape::has_value, Tape::buffer, Tape::value, Tape::look, Tape::drop, Tape::changes,
+        Tape::set_buffer) {
+  Tape tape;
+  const Var y = exp(tape.constant(Tensor::zeros({2})));
+  print(tape.has_value(y.id()));  // → false
+  print(tape.value(y.id()));      // computes it  // → [1, 1]
+  print(tape.has_value(y.id()));  // → true
+  const std::uint64_t before = tape.changes();
+  tape.drop(y.id());
+  print(tape.buffer(y.id()) == nullptr, tape.changes() - before);  // → true 1
+  tape.set_buffer(y.id(), Tensor::vector({5, 6}).buffer());        // instead of computing it
+  print(y);                                                        // → [5, 6]
+}
+
+EXAMPLE(Tape::copy_nodes, Tape::begins) {
+  Tape tape, copy;
+  const Var x = tape.parameter(Tensor::ones({2}));
+  exp(x);
+  copy.copy_nodes(tape);
+  sin(x);
+  print(copy.node_count(), copy.begins(tape), tape.begins(copy));  // → 2 true false
+}
+
+EXAMPLE(Tape::placeholder) {
+  Tape tape(lazy());
+  const Var x = tape.placeholder({{2}, DType::f32}, Where::current());
+  const Var y = square(x);
+  tape.set_buffer(x.id(), Tensor::vector({3, 4}).buffer());
+  print(y);  // → [9, 16]
+}
+
+EXAMPLE(Tape::fresh_stream, Tape::accompany) {
+  Tape tape, other;
+  tape.set_seed(7);
+  tape.fresh_stream();
+  other.accompany(tape);
+  // Draws what the first operation of `tape` draws.
+  print(other.fresh_stream() == RandomStream{.seed = 7});  // → true
+}
+
+EXAMPLE(Tape::identity, Tape::expire_handles, Tape::has_kept, TapeIdentity::tape,
+        TapeIdentity::epoch) {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2}));
+  const std::uint32_t epoch = tape.identity().epoch();
+  print(tape.identity().tape() == &tape, tape.has_kept(x.id(), epoch));  // → true true
+  tape.expire_handles();                                                 // nodes and values stay
+  print(x.is_current(), tape.node_count(), tape.identity().epoch() > epoch);  // → false 1 true
+}
+
+EXAMPLE(inner_of) {
+  const std::shared_ptr<Evaluator> none_given;
+  print(inner_of(none_given) == nullptr, inner_of(lazy()) == nullptr);  // → true true
+}
+
+EXAMPLE(Tape::evaluator, Tape::set_evaluator) {
+  Tape tape;                           // computes node by node
+  print(tape.evaluator() == nullptr);  // → true
+  tape.set_evaluator(lazy({.memory_budget = 1_MiB}));
+  print(tape.evaluator() == nullptr);  // → false
+}
+
+EXAMPLE(Tape::recording, Tape::here) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(2));
+  const Var end = scan(x, 3, [&](const Var& state, const StepNumber&) {
+    // The body is recorded on a tape of its own, where a replacement stands for x.
+    print(&tape.recording() == &tape, tape.recording().here(x, "body", Where::current()) == x);
+    // → false false
+    return state * x;
+  });
+  print(end);  // → 16
+}
+
+}  // namespace reference
