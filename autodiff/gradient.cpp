@@ -18,10 +18,17 @@ Pullback::Pullback(Tape& tape, NodeId node, std::span<const Var> output_adjoints
       input_adjoints_(input_adjoints),
       wanted_(wanted) {}
 
-Var Pullback::input(std::size_t i) const { return tape_->var(tape_->inputs(node_)[i]); }
+void Pullback::throw_index(const char* what, std::size_t i, std::size_t count) const {
+  throw ArgumentError(tape_->operation(node_).name,
+                      "its derivative asks for number " + std::to_string(i) + " of " +
+                          std::to_string(count) + " " + what + "; count from 0",
+                      where());
+}
+
+Var Pullback::input(std::size_t i) const { return tape_->var(tape_->inputs(node_)[input_at(i)]); }
 
 Var Pullback::output(std::size_t i) const {
-  return tape_->var(tape_->first_output(node_) + static_cast<ValueId>(i));
+  return tape_->var(tape_->first_output(node_) + static_cast<ValueId>(output_at(i)));
 }
 
 Var Pullback::adjoint(std::size_t i) const {

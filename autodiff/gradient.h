@@ -23,32 +23,48 @@ class Pullback {
   Tape& tape() const { return *tape_; }
   std::size_t input_count() const { return wanted_.size(); }
   std::size_t output_count() const { return output_adjoints_.size(); }
-  /// Input or output `i` of the forward node. Indices are not checked.
+  /// Input or output `i` of the forward node. These and the functions below throw `ArgumentError`
+  /// where there is no such input or output.
   Var input(std::size_t i = 0) const;
   Var output(std::size_t i = 0) const;
   const Attributes& attributes() const { return tape_->attributes(node_); }
   /// True when output `i` has an adjoint. If not, `adjoint(i)` returns zeros.
-  bool has_adjoint(std::size_t i = 0) const { return output_adjoints_[i].defined(); }
+  bool has_adjoint(std::size_t i = 0) const { return output_adjoints_[output_at(i)].defined(); }
   /// The derivative of the loss by output `i`, of the output's type.
   Var adjoint(std::size_t i = 0) const;
   /// True when the adjoint of input `i` is needed. Do not record it otherwise.
-  bool wants(std::size_t i = 0) const { return wanted_[i]; }
+  bool wants(std::size_t i = 0) const { return wanted_[input_at(i)]; }
   /// Sets the adjoint of input `i`, which must have the input's type. `vjp` checks that.
-  void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = {adjoint}; }
+  void set(std::size_t i, const Var& adjoint) const { input_adjoints_[input_at(i)] = {adjoint}; }
   /// Declares that no derivative flows through input `i`. Equals setting zeros, but records
   /// nothing.
-  void set_none(std::size_t i) const { input_adjoints_[i] = {.value = {}, .is_none = true}; }
+  void set_none(std::size_t i) const {
+    input_adjoints_[input_at(i)] = {.value = {}, .is_none = true};
+  }
   /// Sets the adjoint as the product aᵀ·b of matrices a (k, m) and b (k, n). It is recorded later,
   /// possibly merged with other products that are added to it.
-  void set_product(std::size_t i, const Var& a, const Var& b) const { input_adjoints_[i] = {b, a}; }
+  void set_product(std::size_t i, const Var& a, const Var& b) const {
+    input_adjoints_[input_at(i)] = {b, a};
+  }
   bool is_set(std::size_t i = 0) const {
-    return input_adjoints_[i].value.defined() || input_adjoints_[i].is_none;
+    const InputAdjoint& set = input_adjoints_[input_at(i)];
+    return set.value.defined() || set.is_none;
   }
   /// The line that recorded the forward node, for the nodes recorded now. A copy, because the tape
   /// reallocates as it grows.
   Where where() const { return tape_->where(node_); }
 
  private:
+  std::size_t input_at(std::size_t i) const {
+    if (i >= wanted_.size()) throw_index("inputs", i, wanted_.size());
+    return i;
+  }
+  std::size_t output_at(std::size_t i) const {
+    if (i >= output_adjoints_.size()) throw_index("outputs", i, output_adjoints_.size());
+    return i;
+  }
+  [[noreturn]] void throw_index(const char* what, std::size_t i, std::size_t count) const;
+
   Tape* tape_;
   NodeId node_;
   std::span<const Var> output_adjoints_;

@@ -449,8 +449,8 @@ Tensor Tape::look(ValueId value) {
 
 Tensor Tape::value(ValueId value) {
   if (!has_value(value)) {
-    if (evaluator_ != nullptr) {
-      evaluator_->compute(*this, value);
+    if (const std::shared_ptr<Evaluator> kept = evaluator_) {  // it may be replaced meanwhile
+      kept->compute(*this, value);
     } else {
       interpret(*this, value);
     }

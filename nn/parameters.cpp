@@ -209,9 +209,16 @@ void Parameters::convert(DType dtype) {
                      "; convert to f32, f64, f16 or bf16");
   }
   if (prefix_.empty()) contents_->dtype = dtype;
+  // Names that share a tensor share the converted one, too.
+  std::vector<std::pair<Tensor, Tensor>> converted;
   for (const Parameter& each : all()) {
     Tensor& tensor = each.entry_->tensor;
-    if (is_floating(tensor.dtype())) tensor = tensor.to(dtype);
+    if (!is_floating(tensor.dtype())) continue;
+    const auto before = std::ranges::find_if(converted, [&](const auto& pair) {
+      return pair.first.raw() == tensor.raw() && pair.first.type() == tensor.type();
+    });
+    if (before == converted.end()) converted.emplace_back(tensor, tensor.to(dtype));
+    tensor = before == converted.end() ? converted.back().second : before->second;
   }
 }
 

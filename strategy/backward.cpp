@@ -180,6 +180,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
                        const Where& where) {
   Tape& tape = values.loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  const std::shared_ptr<Evaluator> kept = tape.evaluator();  // a progress function may replace it
   const LossAndOutputs computed = computed_for(evaluator, values);
   if (!computed.loss.belongs_to(tape)) {
     return of_tape(values, run_backward(computed, options, where), evaluator);
@@ -337,7 +338,9 @@ void write_graph(const LossAndOutputs& values, const std::string& path, const Ru
 }
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {
-  EngineEvaluator& asked = evaluator_of(common_tape(values, "evaluate", where), "evaluate", where);
+  Tape& tape = common_tape(values, "evaluate", where);
+  EngineEvaluator& asked = evaluator_of(tape, "evaluate", where);
+  const std::shared_ptr<Evaluator> kept = tape.evaluator();  // a progress function may replace it
   Report report =
       ask_of_values(values, options, "evaluate", where,
                     [](Engine& engine, Tape& tape, std::span<const ValueId> targets,

@@ -1,6 +1,7 @@
 #include "strategy/program.h"
 
 #include <oneapi/tbb/task_arena.h>
+#include <atomic>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,7 @@
 #include "autodiff/parallel.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/running.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/base/updates.h"
 #include "strategy/compile/compile.h"
@@ -222,6 +224,7 @@ struct Runner::State {
   /// shows that it is shared.
   std::map<Instructions::Place, Buffer> given;
   std::uint32_t round = 0;
+  std::atomic<bool> is_running = false;
   bool ran = false;
   double run_seconds = 0;
 
@@ -243,12 +246,21 @@ struct Runner::State {
   bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round % 16 == 0; }
 };
 
+namespace {
+
+constexpr const char* runs_already =
+    "[program] a run of this Runner is in progress; bind tensors and read results before or after "
+    "it, not in its progress function, and give each thread a Runner of its own";
+
+}  // namespace
+
 Runner::Runner(Program program) : state_(std::make_unique<State>(std::move(program))) {}
 Runner::~Runner() = default;
 Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 
 void Runner::bind(const Var& leaf, const Tensor& tensor) {
+  const Running running(state_->is_running, runs_already);
   const Tape& tape = state_->program.tape();
   if (!leaf.defined() || !leaf.belongs_to(tape) || !tape.is_leaf(leaf.node())) {
     throw ArgumentError(
@@ -280,9 +292,10 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
 }
 
 void Runner::run() {
+  const Running running(state_->is_running, runs_already);
   const Program::State& program = *state_->program.state_;
-  std::optional<Stopwatch> running;
-  if (state_->is_timed()) running.emplace();
+  std::optional<Stopwatch> stopwatch;
+  if (state_->is_timed()) stopwatch.emplace();
   state_->ran = false;
   state_->given.clear();
   state_->executor.forget();
@@ -311,13 +324,17 @@ void Runner::run() {
   }
   state_->ran = true;
   ++state_->round;
-  if (running) state_->run_seconds = running->seconds();
+  if (stopwatch) state_->run_seconds = stopwatch->seconds();
   if (!program.updates.empty()) state_->update();
 }
 
-Tensor Runner::value(const Var& output) const { return state_->value(output); }
+Tensor Runner::value(const Var& output) const {
+  const Running running(state_->is_running, runs_already);
+  return state_->value(output);
+}
 
 Gradients Runner::gradients() const {
+  const Running running(state_->is_running, runs_already);
   const Program::State& program = *state_->program.state_;
   if (program.differentiated == 0) {
     throw ArgumentError(

@@ -59,26 +59,29 @@ std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts) 
   return tensors;
 }
 
-Shape shape_together(std::span<const Shape> parts) {
+ValueType type_together(std::span<const ValueType> parts) {
   if (parts.size() == 1) return parts[0];
+  const auto& [first, dtype] = parts[0];
   std::int64_t examples = 0;
-  for (const Shape& shape : parts) {
-    if (shape.rank() == 0 || with_examples(shape, 0) != with_examples(parts[0], 0)) {
-      throw ShapeError("[execution] the model returns " + to_string(parts[0]) + " and " +
-                       to_string(shape) +
-                       " for parts of a batch, which cannot be concatenated; return values with "
-                       "the examples along the first axis");
+  for (const ValueType& part : parts) {
+    const std::string both = "[execution] the model returns " + to_string(parts[0]) + " and " +
+                             to_string(part) +
+                             " for parts of a batch, which cannot be concatenated";
+    if (part.dtype != dtype) throw DTypeError(both + "; cast the values of all parts to one dtype");
+    if (part.shape.rank() == 0 || with_examples(part.shape, 0) != with_examples(first, 0)) {
+      throw ShapeError(both + "; return values with the examples along the first axis");
     }
-    examples += shape[0];
+    examples += part.shape[0];
   }
-  return with_examples(parts[0], examples);
+  return {with_examples(first, examples), dtype};
 }
 
 Tensor put_together(std::span<const Tensor> parts) {
   if (parts.size() == 1) return parts[0];
-  std::vector<Shape> shapes;
-  for (const Tensor& part : parts) shapes.push_back(part.shape());
-  Tensor whole(shape_together(shapes), parts[0].dtype());
+  std::vector<ValueType> types;
+  for (const Tensor& part : parts) types.push_back(part.type());
+  const ValueType type = type_together(types);
+  Tensor whole(type.shape, type.dtype);
   std::byte* to = whole.raw();
   for (const Tensor& part : parts) {
     std::memcpy(to, part.raw(), static_cast<std::size_t>(part.bytes()));

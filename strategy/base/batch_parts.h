@@ -21,10 +21,10 @@ std::int64_t examples_or_one(std::span<const Tensor> batch);
 /// examples than parts.
 std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts);
 
-/// The shape of the values of all parts, concatenated along the first axis. Throws `ShapeError`
-/// where they do not fit together.
-Shape shape_together(std::span<const Shape> parts);
-/// Concatenates the values of all parts along the first axis. Throws as `shape_together`.
+/// The type of the values of all parts, concatenated along the first axis. Throws `ShapeError` or
+/// `DTypeError` where they do not fit together.
+ValueType type_together(std::span<const ValueType> parts);
+/// Concatenates the values of all parts along the first axis. Throws as `type_together`.
 Tensor put_together(std::span<const Tensor> parts);
 
 }  // namespace palimpsest

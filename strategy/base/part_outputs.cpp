@@ -25,11 +25,11 @@ void require_equally_many(std::size_t outputs, std::size_t others) {
                       " outputs and updates; return equally many for each part");
 }
 
-Shape shape_of_output(std::span<const Shape> parts) {
+ValueType type_of_output(std::span<const ValueType> parts) {
   if (parts.size() == 1) return parts[0];
-  std::vector<Shape> shapes;
-  for (const Shape& part : parts) shapes.push_back(with_axis(part));
-  return shape_together(shapes);
+  std::vector<ValueType> types;
+  for (const ValueType& part : parts) types.push_back({with_axis(part.shape), part.dtype});
+  return type_together(types);
 }
 
 void PartOutputs::add(std::vector<Tensor> outputs, std::int64_t examples) {

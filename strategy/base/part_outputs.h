@@ -14,10 +14,10 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 /// updates.
 void require_equally_many(std::size_t outputs, std::size_t others);
 
-/// The shape of an output of all parts: concatenated along the first axis. An output without axes
-/// becomes one with an element for each part. A single part keeps its shape. Throws `ShapeError`
-/// where the parts do not fit together.
-Shape shape_of_output(std::span<const Shape> parts);
+/// The type of an output of all parts: concatenated along the first axis. An output without axes
+/// becomes one with an element for each part. A single part keeps its shape. Throws `ShapeError` or
+/// `DTypeError` where the parts do not fit together.
+ValueType type_of_output(std::span<const ValueType> parts);
 
 /// What the parts of a batch return in addition to gradients, in the order of the parts: auxiliary
 /// outputs, and values of updates.
@@ -32,8 +32,8 @@ class PartOutputs {
     std::vector<Tensor> outputs = {};
     StagedUpdates updates = {};
   };
-  /// Joins the outputs as `shape_of_output` says. The last ones are the values of `updates`: each
-  /// target gets the mean over the examples. Throws `ShapeError` where outputs do not fit together.
+  /// Joins the outputs as `type_of_output` says. The last ones are the values of `updates`: each
+  /// target gets the mean over the examples. Throws as `type_of_output`.
   Joined join(std::span<const Tape::Update> updates) const;
   /// Likewise, with the updates applied.
   std::vector<Tensor> finish(std::span<const Tape::Update> updates) const;

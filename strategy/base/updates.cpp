@@ -66,6 +66,20 @@ void apply_updates(std::span<const Tape::Update> updates, std::span<const Tensor
   StagedUpdates(updates, values).apply();
 }
 
+void require_same_updates(std::span<const Tape::Update> updates,
+                          std::span<const Tape::Update> others) {
+  const auto is_same = [](const Tape::Update& a, const Tape::Update& b) {
+    return a.target.raw() == b.target.raw() && a.target.type() == b.target.type() &&
+           a.weight == b.weight;
+  };
+  if (std::ranges::equal(updates, others, is_same)) return;
+  throw ArgumentError(
+      "[execution] parts of a batch register other updates: " + std::to_string(updates.size()) +
+      " and " + std::to_string(others.size()) +
+      " calls of update_after_run; let each part update the same tensors, in the same order and by "
+      "the same weights");
+}
+
 Tensor mean_of_parts(std::span<const Tensor> values, std::span<const std::int64_t> examples) {
   Tensor sum = Tensor::zeros(values[0].shape(), DType::f64);
   const std::span<double> sums = sum.data<double>();

@@ -12,6 +12,11 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 /// Appends the values of the tape's updates to the outputs.
 void append_updates(LossAndOutputs& values);
 
+/// Throws `ArgumentError` unless two parts of a batch update the same tensors, in the same order
+/// and by the same weights.
+void require_same_updates(std::span<const Tape::Update> updates,
+                          std::span<const Tape::Update> others);
+
 /// Copies each tensor that shares its storage with a target, so that the updates do not change it.
 void keep_from_updates(std::span<const Tape::Update> updates, std::span<Tensor> tensors);
 

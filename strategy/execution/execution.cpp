@@ -4,6 +4,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "strategy/base/parameters.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
+#include "strategy/base/running.h"
 #include "strategy/base/updates.h"
 #include "strategy/execution/batch_cut.h"
 #include "strategy/execution/replica.h"
@@ -32,6 +34,14 @@ std::vector<Tensor> copies_of(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) copies.push_back(tensor.clone());
   return copies;
 }
+
+}  // namespace
+
+namespace {
+
+constexpr const char* runs_already =
+    "[execution] a call of this Execution is in progress; make the next one after it, not in its "
+    "model or progress function, and give each thread an Execution of its own";
 
 }  // namespace
 
@@ -178,6 +188,7 @@ struct Execution::State {
   LossReduction reduction;
   int threads;
   tbb::task_arena arena;
+  std::atomic<bool> is_running = false;
   std::optional<LossScaler> scaler;
   std::mutex scaling;
   std::optional<Pipeline> pipeline;
@@ -203,6 +214,7 @@ Execution& Execution::operator=(Execution&&) noexcept = default;
 Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> batch) {
   State& state = *state_;
+  const Running running(state.is_running, runs_already);
   if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
         "[execution] the strategy has gradient = none; call value(), or choose another gradient");
@@ -225,7 +237,8 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(of_parts.size(), 1);
   std::vector<LossAndOutputs> recorded(of_parts.size(), Var());
-  std::vector<Tape::Update> updates;  // as the first part records them
+  std::vector<std::vector<Tape::Update>> updates(of_parts.size());  // as parts record them
+  std::vector<Tape::Update> updates_of_first;
   PartOutputs outputs;
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     for (std::optional<Gradients>& done : of_parts) done.reset();
@@ -238,7 +251,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       if (state.cut.parts() > 1) require_all_given(tape, parameters);
       recorded[r].loss = state.scaled(recorded[r].loss);
       // Parts may run at the same time, so none of them may update.
-      if (part == 0) updates.assign(tape.updates().begin(), tape.updates().end());
+      updates[r].assign(tape.updates().begin(), tape.updates().end());
       append_updates(recorded[r]);
       tape.forget_updates();
     };
@@ -260,6 +273,10 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
         differentiate(replica, r);
       });
     }
+    if (micro_batch == 0) updates_of_first = updates[0];
+    for (const std::vector<Tape::Update>& each : updates) {
+      require_same_updates(updates_of_first, each);
+    }
     if (state.cut.parts() == 1) {
       outputs.add({of_parts[0]->outputs().begin(), of_parts[0]->outputs().end()}, 1);
       break;
@@ -280,13 +297,14 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  std::vector<Tensor> together = outputs.finish(updates);
+  std::vector<Tensor> together = outputs.finish(updates_of_first);
   return state.finish(sum, state.take_report(state.cut.sums), std::move(together));
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
                         std::span<const Tensor> batch) {
   State& state = *state_;
+  const Running running(state.is_running, runs_already);
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
   state.begin(BatchResults::values, parameters, batch, 1);
   state.value_count.clear();

@@ -241,7 +241,8 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
 
 std::string explain(const Explanation& explanation) {
   const Plan& plan = explanation.plan();
-  if (plan.schedule.steps.empty()) return "plan: nothing is computed\n";
+  const auto computes = [](const Step& step) { return step.kind == Step::Kind::compute; };
+  if (std::ranges::none_of(plan.schedule.steps, computes)) return "plan: nothing is computed\n";
   std::string text = "plan: " + plan.summary() + "\n" + at_the_peak(explanation) +
                      recomputation(explanation) + "other budgets:\n";
   for (const std::string& sentence : sentences_of(explanation, explanation.other_budgets(2))) {

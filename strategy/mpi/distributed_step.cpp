@@ -114,7 +114,7 @@ void DistributedStep::compute_part(int micro_batch) {
     updates_.begin(tape);
   } else {
     others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
-    require_equally_many(updates_.updates().size(), tape.updates().size());
+    require_same_updates(updates_.updates(), tape.updates());
   }
   if (setting_.scaler != nullptr) recorded.loss = setting_.scaler->scale(recorded.loss);
   append_updates(recorded);

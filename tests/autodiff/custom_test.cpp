@@ -128,6 +128,28 @@ TEST_CASE("a missing derivative is an error that names operation and argument") 
   CHECK_THROWS_WITH(gradient(z, w), Contains("argument 1") && Contains("did not set it"));
 }
 
+TEST_CASE("a derivative that counts wrong is an error that names operation and number") {
+  Tape tape;
+  const Var x = tape.parameter(some({3}, 1));
+  const Var w = tape.parameter(some({3}, 2));
+  using Vjp = void (*)(const Pullback&);
+  const std::pair<Vjp, const char*> rows[] = {
+      {[](const Pullback& p) { p.set(2, p.adjoint()); }, "number 2 of 2 inputs"},
+      {[](const Pullback& p) { p.set_none(5); }, "number 5 of 2 inputs"},
+      {[](const Pullback& p) { p.set(0, p.input(3)); }, "number 3 of 2 inputs"},
+      {[](const Pullback& p) { p.set(0, p.adjoint(7)); }, "number 7 of 2 outputs"},
+      {[](const Pullback& p) { p.set(0, p.output(2)); }, "number 2 of 2 outputs"},
+      {[](const Pullback& p) { p.set(0, p.wants(9) ? p.adjoint() : p.input()); },
+       "number 9 of 2 inputs"},
+  };
+  for (const auto& [vjp, words] : rows) {
+    CustomDefinition wrong = sine_and_product();
+    wrong.vjp = vjp;
+    const Var y = CustomOperation(wrong)({x, w});
+    CHECK_THROWS_WITH(gradient(y, x), Contains("[sine_and_product]") && Contains(words));
+  }
+}
+
 TEST_CASE("definitions and calls that make no sense are errors") {
   CHECK_THROWS_WITH(CustomOperation({.name = "", .forward = [](const CustomCall&) {}}),
                     Contains("needs a name"));

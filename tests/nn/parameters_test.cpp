@@ -176,6 +176,16 @@ TEST_CASE("converting changes the dtype of parameters and floating states") {
   CHECK_THROWS_AS(model.parameters.convert(DType::i32), DTypeError);
 }
 
+TEST_CASE("names that share a tensor still do when they are converted") {
+  nn::Parameters parameters(1);
+  const Tensor shared = Tensor::vector({1, 2});
+  const nn::Parameter first = parameters.add("first", shared);
+  const nn::Parameter second = parameters.add("second", shared);
+  parameters.convert(DType::f64);
+  CHECK(first.tensor().dtype() == DType::f64);
+  CHECK(first.tensor().raw() == second.tensor().raw());
+}
+
 TEST_CASE("names and handles that cannot be are errors") {
   Model model;
   CHECK_THROWS_WITH(nn::Linear(model.parameters / "first", 3, 4),

@@ -54,6 +54,7 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
     if (!with_gradients_) recorded.outputs.clear();
     if (with_gradients_) {
       if (m == 0) updates_.assign(tape.updates().begin(), tape.updates().end());
+      require_same_updates(updates_, tape.updates());
       append_updates(recorded);
     }
     tape.forget_updates();
@@ -69,9 +70,9 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
 
 void MicroBatchFlow::require_outputs_fit() const {
   for (std::size_t i = 0; i + updates_.size() < outputs_[0].size(); ++i) {
-    std::vector<Shape> shapes;
-    for (const std::vector<Var>& outputs : outputs_) shapes.push_back(outputs[i].shape());
-    shape_of_output(shapes);
+    std::vector<ValueType> types;
+    for (const std::vector<Var>& outputs : outputs_) types.push_back(outputs[i].type());
+    type_of_output(types);
   }
 }
 

@@ -144,15 +144,15 @@ Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> param
   const MicroBatchFlow& flow = values_.flow;
   std::vector<MicroBatch> batches = flow.micro_batches();
   const Meter outputs;
-  std::vector<Shape> shapes;
+  std::vector<ValueType> types;
   std::vector<Tensor> values;
   for (std::size_t m = 0; m < batches.size(); ++m) {
     const ValueType type = flow.outcomes()[m].type();
-    shapes.push_back(type.shape);
+    types.push_back(type);
     values.emplace_back(outputs.allocate(type.bytes()), type.shape, type.dtype);
     batches[m].outcome = values[m].raw();
   }
-  shape_together(shapes);  // throws
+  type_together(types);  // throws
   report = run(flow, batches, [](int, std::size_t, std::byte*) {}, outputs);
   return put_together(values);
 }
