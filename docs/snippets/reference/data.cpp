@@ -45,9 +45,10 @@ EXAMPLE(DataLoader, DataLoaderOptions, DataLoaderPosition, Batch) {
   // → 0 2 (2)
   // → 1 2 (2)
   // → 2 1 (1)
-  print(loader.epoch(), loader.batches());               // → 1 3
-  loader.set_position({.epoch = 3, .seed = 1});          // as after loading a saved run
-  print(loader.next()->epoch, loader.position().batch);  // → 3 0
+  print(loader.epoch(), loader.batches());       // → 1 3
+  loader.set_position({.epoch = 3, .seed = 1});  // as after loading a saved run
+  const auto next = loader.next();
+  print(next->epoch, loader.position().batch);  // → 3 1
 }
 
 EXAMPLE(WeightedMean) {
