@@ -101,6 +101,67 @@ TEST_CASE("a progress function cannot start a run of the evaluator that it watch
   CHECK_THAT(other.value().item(), WithinRel(sum(x).value().item(), 1e-5));
 }
 
+TEST_CASE("a progress function cannot use the Runner that it watches") {
+  Var x;
+  Runner* watched = nullptr;
+  std::vector<std::string> errors;
+  const Tensor other = Tensor::full({100}, 2);
+  const auto on_step = [&](const RunProgress&) {
+    if (watched == nullptr || !errors.empty()) return;
+    errors.push_back(error_of([&] { watched->bind(x, other); }));
+    errors.push_back(error_of([&] { watched->run(); }));
+    errors.push_back(error_of([&] { static_cast<void>(watched->gradients()); }));
+  };
+  const Program program = Program::gradients(
+      [&](Tape& tape) {
+        x = tape.parameter(Tensor::normal({100}, 1));
+        Var y = x;
+        for (int i = 0; i < 20; ++i) y = sin(y);
+        return sum(y * y);
+      },
+      {.progress = on_progress(on_step)});
+  Runner runner(program);
+  runner.run();
+  const double expected = runner.gradients().loss().item();
+  watched = &runner;
+  runner.run();
+  CHECK(runner.gradients().loss().item() == expected);
+  CHECK(errors.size() == 3);
+  for (const std::string& error : errors) {
+    CHECK_THAT(error, Contains("[program] a run of this Runner is in progress"));
+  }
+}
+
+TEST_CASE("a progress function may replace the evaluator of the tape that runs") {
+  for (const bool by_value : {false, true}) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::normal({1000}, 1));
+    Var y = x;
+    for (int i = 0; i < 20; ++i) y = sin(y);
+    const Var loss = sum(y * y);
+    const double expected = loss.value().item();
+    tape.drop(loss.id());
+    bool is_replaced = false;
+    const RunOptions options{.progress = on_progress([&](const RunProgress&) {
+                               if (!std::exchange(is_replaced, true)) tape.set_evaluator(nullptr);
+                             })};
+    if (by_value) {
+      evaluate(loss, options);
+    } else {
+      CHECK(backward(loss, options).loss().item() == expected);
+    }
+    CHECK(is_replaced);
+    CHECK(loss.value().item() == expected);
+  }
+}
+
+TEST_CASE("a run that computed nothing can be explained") {
+  Tape tape(eager());
+  const Var x = tape.parameter(Tensor::ones({3}));
+  const Var y = scan(x, 3, [](const Var& u, const StepNumber&) { return sin(u); });
+  CHECK_THAT(evaluate(y).explain(), Contains("nothing is computed"));
+}
+
 TEST_CASE("scaling gradients in place leaves the loss, outputs, values and leaves alone") {
   const Tensor given = Tensor::full({3}, 5);
   {
