@@ -9,7 +9,7 @@ std::string format_bytes(Bytes n) {
   if (n < 1024 && n > -1024) return std::to_string(n) + " B";
   double value = static_cast<double>(n);
   int unit = 0;
-  while ((value >= 1024 || value <= -1024) && unit < 4) {
+  while ((value >= 1023.5 || value <= -1023.5) && unit < 4) {  // 1023.5 KiB would read 1024 KiB
     value /= 1024;
     ++unit;
   }

@@ -71,7 +71,8 @@ constexpr bool are_storable(const std::tuple<T...>*) {
 }
 template <class A, class B>
 constexpr bool are_storable(const std::pair<A, B>*) {
-  return IsStorable<A>::value && IsStorable<B>::value;
+  // The keys of a map cannot be changed.
+  return !std::is_const_v<A> && IsStorable<A>::value && IsStorable<B>::value;
 }
 template <class T>
 constexpr bool is_storable() {
@@ -80,7 +81,10 @@ constexpr bool is_storable() {
   } else if constexpr (Tupled<T>) {
     return are_storable(static_cast<const T*>(nullptr));
   } else if constexpr (std::ranges::range<T>) {
-    return PlainRange<T> || IsStorable<std::ranges::range_value_t<T>>::value;
+    // Elements are changed in place, unlike those of a set and the bits of a vector<bool>.
+    using Element = std::ranges::range_value_t<T>;
+    constexpr bool in_place = std::is_same_v<std::ranges::range_reference_t<T>, Element&>;
+    return PlainRange<T> || (in_place && IsStorable<Element>::value);
   } else {
     return Plain<T>;
   }

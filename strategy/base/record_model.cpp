@@ -8,6 +8,9 @@ namespace palimpsest {
 
 LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
                             std::span<const Tensor> parameters, std::span<const Tensor> batch) {
+  if (!model) {
+    throw ArgumentError("[execution] the model is an empty function; give one that records a loss");
+  }
   std::vector<Var> inputs;
   for (const Tensor& parameter : parameters) inputs.push_back(tape.parameter(parameter));
   std::vector<Var> examples;

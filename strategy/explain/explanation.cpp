@@ -91,8 +91,11 @@ Explanation::Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<con
 
 std::vector<Explanation::LiveStorage> Explanation::live_at(std::size_t step) const {
   const std::vector<Step>& steps = plan_->schedule.steps;
-  internal_check(step < steps.size() && steps[step].kind == Step::Kind::compute,
-                 "an explanation was asked for a step that computes nothing");
+  if (step >= steps.size() || steps[step].kind != Step::Kind::compute) {
+    throw ArgumentError("[explain] step " + std::to_string(step) + " of " +
+                        std::to_string(steps.size()) +
+                        " computes nothing; give a compute step of plan().schedule");
+  }
   const std::vector<Interval>& intervals = plan_->layout.intervals;
   const auto covers = [&](const Interval& interval) {
     return interval.first <= step && step <= interval.last;

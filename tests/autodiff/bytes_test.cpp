@@ -16,6 +16,8 @@ TEST_CASE("bytes are written with a binary unit and three digits") {
       {-10_MiB, "-10.0 MiB"},
       {256_MiB, "256 MiB"},
       {3_GiB, "3.00 GiB"},
+      {1_MiB - 1, "1.00 MiB"},
+      {1_MiB - 1_KiB, "1023 KiB"},
   }));
   CHECK(format_bytes(bytes) == text);
 }

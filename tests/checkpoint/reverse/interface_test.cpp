@@ -1,6 +1,10 @@
 #include <cstring>
+#include <list>
 #include <map>
+#include <set>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "autodiff/error.h"
 #include "tests/catch.h"
@@ -116,6 +120,10 @@ TEST_CASE("reverse: states of many types") {
     std::map<int, Numbers> fields = {{0, Numbers(6)}};
   };
   static_assert(!detail::Storable<Opaque> && !detail::Storable<double*>);
+  // What cannot be changed in place: keys, and bits.
+  static_assert(!detail::Storable<std::set<double>> && !detail::Storable<std::map<int, double>>);
+  static_assert(!detail::Storable<std::vector<bool>>);
+  static_assert(detail::Storable<std::list<double>> && detail::Storable<std::pair<int, double>>);
   ReverseFunctions<Opaque, Numbers> functions;
   functions.save = [](const Opaque& s) {
     const auto bytes = std::as_bytes(std::span(s.fields.at(0)));
