@@ -256,7 +256,7 @@ struct Runner::State {
 
 namespace {
 
-constexpr const char* runs_already =
+constexpr const char* runner_runs =
     "[program] a run of this Runner is in progress; bind tensors and read results before or after "
     "it, not in its progress function, and give each thread a Runner of its own";
 
@@ -268,7 +268,7 @@ Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 
 void Runner::bind(const Var& leaf, const Tensor& tensor) {
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, runner_runs);
   const Tape& tape = state_->program.tape();
   if (!leaf.defined() || !leaf.belongs_to(tape) || !tape.is_leaf(leaf.node())) {
     throw ArgumentError(
@@ -300,7 +300,7 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
 }
 
 void Runner::run() {
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, runner_runs);
   const Program::State& program = *state_->program.state_;
   std::optional<Stopwatch> stopwatch;
   if (state_->is_timed()) stopwatch.emplace();
@@ -337,12 +337,12 @@ void Runner::run() {
 }
 
 Tensor Runner::value(const Var& output) const {
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, runner_runs);
   return state_->value(output);
 }
 
 Gradients Runner::gradients() const {
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, runner_runs);
   const Program::State& program = *state_->program.state_;
   if (program.differentiated == 0) {
     throw ArgumentError(

@@ -29,7 +29,7 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   return are_among(others, values);
 }
 
-constexpr const char* runs_already =
+constexpr const char* engine_runs =
     "[evaluate] a run of this tape's evaluator is in progress; ask for values and plans before or "
     "after it, not in its progress function, its operations or another thread";
 
@@ -74,7 +74,7 @@ struct Engine::State {
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
-    const Running running(is_running, runs_already);
+    const Running running(is_running, engine_runs);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
     spec.afresh = afresh;
@@ -265,7 +265,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, engine_runs);
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
@@ -278,7 +278,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, std::span<const Value
   check(options);
   if (options.memory == AllocationPolicy::cached)
     return {};  // such runs differ from one to the next
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, engine_runs);
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, values);
   if (step == nullptr || !has_leaves_only(tape, values)) return {};
@@ -312,7 +312,7 @@ void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); 
 void Engine::set_observer(RunObserver* observer) { state_->observer = observer; }
 
 void Engine::release_arena() {
-  const Running running(state_->is_running, runs_already);
+  const Running running(state_->is_running, engine_runs);
   state_->runner.memory().give_up();
   state_->results.reset();
 }

@@ -39,7 +39,7 @@ std::vector<Tensor> copies_of(std::span<const Tensor> tensors) {
 
 namespace {
 
-constexpr const char* runs_already =
+constexpr const char* execution_runs =
     "[execution] a call of this Execution is in progress; make the next one after it, not in its "
     "model or progress function, and give each thread an Execution of its own";
 
@@ -214,7 +214,7 @@ Execution& Execution::operator=(Execution&&) noexcept = default;
 Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> batch) {
   State& state = *state_;
-  const Running running(state.is_running, runs_already);
+  const Running running(state.is_running, execution_runs);
   if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
         "[execution] the strategy has gradient = none; call value(), or choose another gradient");
@@ -304,7 +304,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
                         std::span<const Tensor> batch) {
   State& state = *state_;
-  const Running running(state.is_running, runs_already);
+  const Running running(state.is_running, execution_runs);
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
   state.begin(BatchResults::values, parameters, batch, 1);
   state.value_count.clear();
