@@ -217,8 +217,11 @@ void Parameters::convert(DType dtype) {
     const auto before = std::ranges::find_if(converted, [&](const auto& pair) {
       return pair.first.raw() == tensor.raw() && pair.first.type() == tensor.type();
     });
-    if (before == converted.end()) converted.emplace_back(tensor, tensor.to(dtype));
-    tensor = before == converted.end() ? converted.back().second : before->second;
+    if (before != converted.end()) {
+      tensor = before->second;
+    } else {
+      tensor = converted.emplace_back(tensor, tensor.to(dtype)).second;
+    }
   }
 }
 
