@@ -196,10 +196,46 @@ TEST_CASE("a Var leaked from a body with an inner loop has no value") {
   });
   check_error([&] { leaked.value(); }, {"[var]", "loop body", "recorded_steps_test.cpp"});
   CHECK_THROWS_AS(leaked + x, TapeError);
+  CHECK_THROWS_AS(evaluate(leaked), TapeError);
   // The inner body reads it whenever a step is recorded.
   const Var z = x * tanh(x);
   CHECK(same_bits(y.value(), (z * tanh(z)).value()));
   CHECK_NOTHROW(backward(sum(y)));
+}
+
+/// A step that keeps functions of the user, which may need its tape again.
+using KeepingStep = std::function<Var(const Var& u, const std::function<void(const Var&)>& keep)>;
+
+TEST_CASE("the engine rejects a Var kept from a body that keeps functions of the user") {
+  const KeepingStep steps[] = {
+      [](const Var& u, const auto& keep) {
+        keep(sum(u * u));
+        return checkpoint([](const Var& q) { return sin(q); }, u);
+      },
+      [](const Var& u, const auto& keep) {
+        keep(sum(u * u));
+        return scan(u, 2, [](const Var& v, const StepNumber&) { return sin(v); });
+      },
+  };
+  for (const KeepingStep& step : steps) {
+    Tape tape;
+    const Var x = tape.parameter(wave(4));
+    std::vector<Var> seen;
+    const auto keep = [&](const Var& v) { seen.push_back(v); };
+    const Var y = scan(x, 3, [&](const Var& u, const StepNumber&) { return step(u, keep); });
+    REQUIRE(seen.size() == 1);
+    const std::initializer_list<std::string> words{"[var]", "argument of a loop body",
+                                                   "return what you need"};
+    for (const Bytes budget : {unlimited, 100_KiB}) {
+      const RunOptions options{.memory_budget = budget};
+      check_error([&] { backward(seen[0], options); }, words);
+      check_error([&] { evaluate(seen, options); }, words);
+      check_error([&] { plan_backward(seen[0], options); }, words);
+      check_error([&] { forecast_values(seen, options); }, words);
+    }
+    check_error([&] { seen[0].value(); }, words);
+    CHECK_NOTHROW(backward(sum(y)));
+  }
 }
 
 }  // namespace
