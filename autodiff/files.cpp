@@ -64,9 +64,10 @@ void write_to(const std::string& path, const std::string& named,
 }
 
 /// True if the file can be replaced by renaming another file. This is not so for the system's names
-/// of open files and for dangling links.
+/// of open files and for dangling links. Files in `/dev/shm` are files in memory.
 bool is_replaceable(const std::string& path, const fs::file_status& status) {
-  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
+  const bool is_device = path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
+  if (is_device || path.starts_with("/proc/")) return false;
   std::error_code ignored;
   if (!fs::exists(status)) return !fs::is_symlink(fs::symlink_status(path, ignored));
   return fs::is_regular_file(status);
