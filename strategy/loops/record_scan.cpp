@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "autodiff/recording_guards.h"
 #include "checkpoint/reverse/journal_directory.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
@@ -141,12 +142,14 @@ void require_condition(const RecordedStep& condition, const Where& where) {
   if (type.shape.elements() != 1) throw ShapeError("while_loop", text, where);
 }
 
-/// Captured values must outlive the recording if steps are recorded again.
+/// Captured values must outlive the recording if steps are recorded again. The derivatives of a
+/// loop that are recorded for one run do: the run ends before they are removed.
 void require_lasting(const Tape& tape, const RecordedStep& step,
                      const std::optional<RecordedStep>& condition, std::span<const Var> captured,
-                     const StepBody& body) {
+                     const StepBody& body, bool is_derived) {
   const bool again = step.may_differ() || (condition && condition->may_differ());
   if (!again || captured.empty() || !tape.is_temporary()) return;
+  if (is_derived && !ExtractedNodes::are_on(tape)) return;
   throw ArgumentError(body.name(),
                       "a loop in a checkpoint records its steps one by one and uses values from "
                       "outside; make them part of its state",
@@ -191,7 +194,7 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   }
   const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
   for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
-  require_lasting(tape, step, condition, captured, body);
+  require_lasting(tape, step, condition, captured, body, is_derived);
   if (!is_derived) require_resumable(tape, step, condition, options, body);
   const auto loop =
       std::make_shared<const Loop>(std::move(body), std::move(step), std::move(condition), captured,

@@ -77,11 +77,14 @@ class StepRecorder {
                            std::span<const ValueType> inputs, const Look& look);
   ValueId leaf(const ValueType& type);
   Var stand_in(Var value);
+  /// The captured value that a leaf of the step stands for, or an empty handle.
+  Var original_of(ValueId leaf) const;
 
   const StepBody& body_;
   std::vector<Var> captured_;
   RecordedStep made_;
   std::int64_t step_ = 0;
+  bool is_late_ = false;  ///< a value was captured in a region, so the recording is incomplete
 };
 
 }  // namespace palimpsest
