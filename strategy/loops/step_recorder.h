@@ -41,6 +41,7 @@ struct StepBody {
   Tape* origin = nullptr;
   std::vector<std::pair<Var, Var>> aliases = {};
   InnerRewrite rewrite = nullptr;  ///< applied to every step
+  std::uint32_t generation = 0;    ///< of `outer`, added to the rounds of the random streams
 
   /// The function that the user called.
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }

@@ -111,6 +111,34 @@ TEST_CASE("random numbers of a loop differ from step to step and come again") {
   for (std::size_t n = 1; n < 10; ++n) CHECK(left.data<double>()[n] != left.data<double>()[n - 1]);
 }
 
+TEST_CASE("random numbers of a loop in run k are those of a tape that was cleared k times") {
+  const auto step = [](const Var& x, const StepNumber&) { return dropout(x, 0.5) + 0.1; };
+  const auto by_number = [step](const Var& x, const StepNumber& n) {
+    return std::int64_t(n) == 1 ? step(x, n) * 0.5 : step(x, n);
+  };
+  const std::function<Var(const Var&)> loops[] = {
+      [&](const Var& u) { return scan(u, 3, step); },
+      [&](const Var& u) { return scan(u, 3, by_number); },
+      [&](const Var& u) {
+        return while_loop(u, [](const Var& x) { return sum(x) < 115.0; }, step, {.max_steps = 99});
+      },
+  };
+  for (const auto& loop : loops) {
+    Var y;
+    Runner runner(Program::values([&](Tape& tape) {
+      y = loop(tape.parameter(Tensor::ones(Shape{100}, DType::f64)));
+      return std::vector<Var>{y};
+    }));
+    for (std::uint32_t run = 0; run < 3; ++run) {
+      runner.run();
+      Tape tape;
+      tape.set_generation(run);
+      const Var again = loop(tape.parameter(Tensor::ones(Shape{100}, DType::f64)));
+      CHECK(same_bits(runner.value(y), again.value()));
+    }
+  }
+}
+
 TEST_CASE("a loop says what is wrong with its body") {
   Tape tape;
   const Var u = tape.parameter(wave(4));
