@@ -114,7 +114,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
 
 /// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
-          std::span<const Var> captured, std::byte* to) {
+          std::span<const Var> captured, std::uint32_t round, std::byte* to) {
   LoopBudgets loops;
   const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
   const BufferProgramPtr program =
@@ -131,7 +131,7 @@ void look(const RecordedStep& step, ValueId value, std::span<const Var> operands
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
   const Buffer memory = allocate_buffer(program->workspace());
   BufferRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
-  tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, 0); });  // as it was planned
+  tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, round); });  // as it was planned
 }
 
 void require_condition(const RecordedStep& condition, const Where& where) {
@@ -179,8 +179,9 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   std::vector<Var> named;
   for (const Var& value : options.captured) named.push_back(tape.here(value, body.name(), where));
   StepRecorder recorder(body, std::move(named));
+  const std::uint32_t round = body.generation * body.spread(count);
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
-    look(step, value, operands, recorder.captured(), to);
+    look(step, value, operands, recorder.captured(), round, to);
   };
   RecordedStep step = recorder.record(body.body, states, parts, 0, look_first);
   require_state(step, body);

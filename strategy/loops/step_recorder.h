@@ -43,6 +43,10 @@ struct StepBody {
   InnerRewrite rewrite = nullptr;  ///< applied to every step
   std::uint32_t generation = 0;    ///< of `outer`, added to the rounds of the random streams
 
+  /// Distance of the random streams of two runs.
+  std::uint32_t spread(std::uint32_t steps) const {
+    return condition != nullptr ? 0x9e3779b1u : steps;
+  }
   /// The function that the user called.
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }
 };

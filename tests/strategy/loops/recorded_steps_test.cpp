@@ -139,6 +139,22 @@ TEST_CASE("random numbers of a loop in run k are those of a tape that was cleare
   }
 }
 
+TEST_CASE("a body sees the same random numbers when it is recorded and when it runs") {
+  Tape tape;
+  tape.set_generation(1);
+  const Var u = tape.parameter(Tensor::ones(Shape{100}, DType::f64));
+  std::vector<double> seen;
+  const Var y = scan(u, 1, [&](const Var& x, const StepNumber&) {
+    const Var next = dropout(x, 0.5);
+    seen.push_back(sum(next).item<double>());
+    return next;
+  });
+  seen.push_back(sum(y).item<double>());
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0] == seen[2]);
+  CHECK(seen[1] == seen[2]);
+}
+
 TEST_CASE("a loop says what is wrong with its body") {
   Tape tape;
   const Var u = tape.parameter(wave(4));
