@@ -7,6 +7,7 @@
 #include "autodiff/adjoints.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/recording_guards.h"
+#include "autodiff/whole_paths.h"
 
 namespace palimpsest {
 
@@ -189,6 +190,7 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
                         where);
   }
   const std::vector<Var> own_seeds = all_here(tape, seeds, where);
+  require_whole_paths(ys, xs, where);
 
   NodeId first = tape.node_count() - 1;
   for (const Var& x : xs) first = std::min(first, x.node());

@@ -9,21 +9,32 @@
 namespace palimpsest {
 namespace {
 
+/// Whether an output of the node is read and not present.
+bool is_needed(const Tape& tape, NodeId node, std::span<const std::uint32_t> reads) {
+  const ValueId first = tape.first_output(node);
+  for (ValueId i = 0; i < tape.output_count(node); ++i) {
+    if (reads[first + i] > 0 && !tape.has_value(first + i)) return true;
+  }
+  return false;
+}
+
 /// Counts the reads of each value while `targets` are computed from the values present; 0 for the
 /// rest.
 std::vector<std::uint32_t> count_reads(const Tape& tape, std::span<const ValueId> targets) {
   std::vector<std::uint32_t> reads(tape.value_count());
   for (const ValueId target : targets) ++reads[target];  // the caller's reads
   for (NodeId node = tape.producer(std::ranges::max(targets)) + 1; node-- > 0;) {
-    const ValueId first = tape.first_output(node);
-    bool needed = false;
-    for (ValueId i = 0; i < tape.output_count(node); ++i) {
-      needed |= reads[first + i] > 0 && !tape.has_value(first + i);
-    }
-    if (!needed) continue;
+    if (!is_needed(tape, node, reads)) continue;
     for (const ValueId input : tape.inputs(node)) ++reads[input];
   }
   return reads;
+}
+
+[[noreturn]] void throw_without_value(const Tape& tape, NodeId leaf) {
+  throw TapeError("var",
+                  "this Var depends on an argument of a loop body, which has a value only while "
+                  "the loop runs; return what you need from the body",
+                  tape.where(leaf));
 }
 
 }  // namespace
@@ -58,18 +69,8 @@ void interpret(Tape& tape, std::span<const ValueId> values) {
   for (NodeId node = 0; node <= tape.producer(std::ranges::max(values)); ++node) {
     const ValueId first = tape.first_output(node);
     const std::uint32_t outputs = tape.output_count(node);
-    bool needed = false;
-    for (ValueId i = 0; i < outputs; ++i) {
-      needed |= reads[first + i] > 0 && !tape.has_value(first + i);
-    }
-    if (!needed) continue;
-    if (tape.is_leaf(node)) {
-      throw TapeError(
-          "var",
-          "this Var depends on an argument of a loop body, which has a value only while "
-          "the loop runs; return what you need from the body",
-          tape.where(node));
-    }
+    if (!is_needed(tape, node, reads)) continue;
+    if (tape.is_leaf(node)) throw_without_value(tape, node);
     std::vector<bool> present;
     for (ValueId i = 0; i < outputs; ++i) present.push_back(tape.has_value(first + i));
     execute_on_tape(tape, node);
@@ -82,6 +83,21 @@ void interpret(Tape& tape, std::span<const ValueId> values) {
     }
   }
   for (const ValueId value : values) made.keep(value);
+}
+
+void require_leaves(const Tape& tape, std::span<const ValueId> values) {
+  if (values.empty()) return;
+  const auto lacks_value = [&](NodeId node) {
+    return tape.is_leaf(node) && !tape.has_value(tape.first_output(node));
+  };
+  const NodeId end = tape.producer(std::ranges::max(values)) + 1;
+  NodeId first = 0;
+  while (first < end && !lacks_value(first)) ++first;
+  if (first == end) return;  // the usual case
+  const std::vector<std::uint32_t> reads = count_reads(tape, values);
+  for (NodeId node = first; node < end; ++node) {
+    if (lacks_value(node) && is_needed(tape, node, reads)) throw_without_value(tape, node);
+  }
 }
 
 }  // namespace palimpsest

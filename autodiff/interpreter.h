@@ -13,4 +13,8 @@ void interpret(Tape& tape, ValueId value);
 /// Likewise for several values.
 void interpret(Tape& tape, std::span<const ValueId> values);
 
+/// Throws `TapeError` if `values` depend on a leaf that has no value, such as an argument of a loop
+/// body outside of the loop.
+void require_leaves(const Tape& tape, std::span<const ValueId> values);
+
 }  // namespace palimpsest

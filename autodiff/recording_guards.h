@@ -28,6 +28,24 @@ class [[nodiscard]] TemporaryNodes {
   bool outer_;
 };
 
+/// Marks that what its thread records on the tape is taken to another program, which outlives these
+/// `TemporaryNodes`.
+class [[nodiscard]] ExtractedNodes {
+ public:
+  explicit ExtractedNodes(Tape& tape);
+  ~ExtractedNodes();
+  ExtractedNodes(const ExtractedNodes&) = delete;
+  ExtractedNodes& operator=(const ExtractedNodes&) = delete;
+
+  /// True while one exists for this tape and thread.
+  static bool are_on(const Tape& tape);
+
+ private:
+  const Tape& tape_;
+  TemporaryNodes nodes_;
+  const ExtractedNodes* before_;  // on this thread
+};
+
 /// Redirects recording. While it exists, nodes that its thread records on values of `outer`, and
 /// leaves and scopes, go to `inner`. It is used when a user's function records an inner program,
 /// such as a loop body, that reads values from outside. `stand_in` maps each of these to a value
@@ -35,16 +53,23 @@ class [[nodiscard]] TemporaryNodes {
 class [[nodiscard]] RedirectedRecording {
  public:
   using StandIn = std::function<Var(const Var&)>;
-  RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in);
+  /// `original` maps a value of `inner` that stands for another one to that value, and others to an
+  /// empty handle.
+  RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in, StandIn original = nullptr);
   ~RedirectedRecording();
   RedirectedRecording(const RedirectedRecording&) = delete;
   RedirectedRecording& operator=(const RedirectedRecording&) = delete;
+
+  /// The value outside that a value stands for while its tape is recorded by this thread, or an
+  /// empty handle.
+  static Var original_of(const Var& value);
 
  private:
   friend class Tape;
   Tape& outer_;
   Tape& inner_;
   StandIn stand_in_;
+  StandIn original_;
   const RedirectedRecording* before_;  // on this thread
 };
 

@@ -213,8 +213,13 @@ Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where
   return standing;
 }
 
-RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in)
-    : outer_(outer), inner_(inner), stand_in_(std::move(stand_in)), before_(innermost) {
+RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in,
+                                         StandIn original)
+    : outer_(outer),
+      inner_(inner),
+      stand_in_(std::move(stand_in)),
+      original_(std::move(original)),
+      before_(innermost) {
   innermost = this;
   ++outer_.redirections_;
 }
@@ -222,6 +227,13 @@ RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand
 RedirectedRecording::~RedirectedRecording() {
   innermost = before_;
   --outer_.redirections_;
+}
+
+Var RedirectedRecording::original_of(const Var& value) {
+  for (const RedirectedRecording* own = innermost; own != nullptr; own = own->before_) {
+    if (own->original_ != nullptr && value.belongs_to(own->inner_)) return own->original_(value);
+  }
+  return {};
 }
 
 const RedirectedRecording* Tape::redirection() {

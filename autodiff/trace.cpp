@@ -7,6 +7,25 @@
 #include "autodiff/recording_guards.h"
 
 namespace palimpsest {
+namespace {
+
+thread_local const ExtractedNodes* innermost_extraction = nullptr;
+
+}  // namespace
+
+ExtractedNodes::ExtractedNodes(Tape& tape)
+    : tape_(tape), nodes_(tape), before_(innermost_extraction) {
+  innermost_extraction = this;
+}
+
+ExtractedNodes::~ExtractedNodes() { innermost_extraction = before_; }
+
+bool ExtractedNodes::are_on(const Tape& tape) {
+  for (const ExtractedNodes* each = innermost_extraction; each != nullptr; each = each->before_) {
+    if (&each->tape_ == &tape) return true;
+  }
+  return false;
+}
 
 /// Copies nodes from one tape to another, including scope, name, line and whether derivatives are
 /// blocked.
@@ -72,7 +91,7 @@ std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const V
 
 Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   Tape& tape = common_tape(inputs, "trace", where);
-  const TemporaryNodes region(tape);
+  const ExtractedNodes region(tape);
   const ValueId first_value = tape.value_count();
   std::vector<Var> standins;
   for (const Var& input : inputs) standins.push_back(identity(input, where));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autodiff/execute.h"
+#include "autodiff/interpreter.h"
 #include "checkpoint/block.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/base/profile.h"
@@ -74,6 +75,7 @@ struct Engine::State {
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
+  require_leaves(tape, targets);
     const Running running(is_running, engine_runs);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
@@ -265,6 +267,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
+  require_leaves(tape, targets);
   const Running running(state_->is_running, engine_runs);
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);

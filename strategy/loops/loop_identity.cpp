@@ -130,7 +130,7 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
   lines.push_back("captured values with the hash " + hash_of_operands(captured));
   lines.push_back("a first step that makes results with the hash " + hash_text(first_step));
   if (draws_numbers(loop.step()) || (loop.has_condition() && draws_numbers(loop.condition()))) {
-    lines.push_back(number("random numbers of run", call.round) +
+    lines.push_back(number("random numbers of run", loop.body().generation + call.round) +
                     number(" with the seed", loop.body().seed));
   }
   if (held != nullptr) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "autodiff/recording_guards.h"
 #include "checkpoint/reverse/journal_directory.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
@@ -113,7 +114,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
 
 /// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
-          std::span<const Var> captured, std::byte* to) {
+          std::span<const Var> captured, std::uint32_t round, std::byte* to) {
   LoopBudgets loops;
   const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
   const BufferProgramPtr program =
@@ -130,7 +131,7 @@ void look(const RecordedStep& step, ValueId value, std::span<const Var> operands
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
   const Buffer memory = allocate_buffer(program->workspace());
   BufferRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
-  tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, 0); });  // as it was planned
+  tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, round); });  // as it was planned
 }
 
 void require_condition(const RecordedStep& condition, const Where& where) {
@@ -141,12 +142,14 @@ void require_condition(const RecordedStep& condition, const Where& where) {
   if (type.shape.elements() != 1) throw ShapeError("while_loop", text, where);
 }
 
-/// Captured values must outlive the recording if steps are recorded again.
+/// Captured values must outlive the recording if steps are recorded again. The derivatives of a
+/// loop that are recorded for one run do: the run ends before they are removed.
 void require_lasting(const Tape& tape, const RecordedStep& step,
                      const std::optional<RecordedStep>& condition, std::span<const Var> captured,
-                     const StepBody& body) {
+                     const StepBody& body, bool is_derived) {
   const bool again = step.may_differ() || (condition && condition->may_differ());
   if (!again || captured.empty() || !tape.is_temporary()) return;
+  if (is_derived && !ExtractedNodes::are_on(tape)) return;
   throw ArgumentError(body.name(),
                       "a loop in a checkpoint records its steps one by one and uses values from "
                       "outside; make them part of its state",
@@ -176,8 +179,9 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   std::vector<Var> named;
   for (const Var& value : options.captured) named.push_back(tape.here(value, body.name(), where));
   StepRecorder recorder(body, std::move(named));
+  const std::uint32_t round = body.generation * body.spread(count);
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
-    look(step, value, operands, recorder.captured(), to);
+    look(step, value, operands, recorder.captured(), round, to);
   };
   RecordedStep step = recorder.record(body.body, states, parts, 0, look_first);
   require_state(step, body);
@@ -191,7 +195,7 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   }
   const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
   for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
-  require_lasting(tape, step, condition, captured, body);
+  require_lasting(tape, step, condition, captured, body, is_derived);
   if (!is_derived) require_resumable(tape, step, condition, options, body);
   const auto loop =
       std::make_shared<const Loop>(std::move(body), std::move(step), std::move(condition), captured,

@@ -50,6 +50,8 @@ struct LoopStep {
 /// their bodies at the same time, as do two derivatives of one loop.
 ///
 /// The body may use other values of the outer tape. These are captured, and get their gradients.
+/// Derivatives in the body see the state, the inputs and the captured values as independent. They
+/// throw `ArgumentError` where one captured value depends on another and they would need that path.
 using LoopBody = std::function<LoopStep(std::span<const Var> state, std::span<const Var> inputs,
                                         const StepNumber& step)>;
 

@@ -73,13 +73,18 @@ RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> 
                                   const Look& look) {
   step_ = step;
   for (;;) {
+    is_late_ = false;
     try {
-      return record_once(f, state, inputs, look);
+      RecordedStep made = record_once(f, state, inputs, look);
+      if (!is_late_) return made;
+      // The body caught the exception.
     } catch (const LateCapture& late) {
       if (late.recorder != this) throw;
-      // The leaf would have been removed from the tape again, so it must exist from the start:
-      // record again.
+    } catch (...) {
+      if (!is_late_) throw;  // otherwise the body threw it in place of the other one
     }
+    // The leaf would have been removed from the tape again, so it must exist from the start: record
+    // again.
   }
 }
 
@@ -120,7 +125,8 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   LoopStep recorded;
   {
     const auto stands = [this](const Var& value) { return stand_in(value); };
-    const RedirectedRecording within(*body_.outer, tape, stands);
+    const auto original = [this](const Var& leaf) { return original_of(leaf.id()); };
+    const RedirectedRecording within(*body_.outer, tape, stands, original);
     std::optional<RedirectedRecording> within_origin;
     if (body_.origin != nullptr) within_origin.emplace(*body_.origin, tape, stands);
     recorded = f(states, parts, StepNumber(*this));
@@ -162,10 +168,19 @@ Var StepRecorder::stand_in(Var value) {
   const auto index = known - captured_.begin();
   if (known == captured_.end()) {
     captured_.push_back(value);
-    if (made_.tape->is_temporary()) throw LateCapture{this};
+    if (made_.tape->is_temporary()) {
+      is_late_ = true;
+      throw LateCapture{this};
+    }
     made_.captured.push_back(leaf(value.type()));
   }
   return made_.tape->var(made_.captured[static_cast<std::size_t>(index)]);
+}
+
+Var StepRecorder::original_of(ValueId leaf) const {
+  const auto found = std::ranges::find(made_.captured, leaf);
+  if (found == made_.captured.end()) return {};
+  return captured_[static_cast<std::size_t>(found - made_.captured.begin())];
 }
 
 StepNumber::operator std::int64_t() const {

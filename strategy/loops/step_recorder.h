@@ -41,7 +41,12 @@ struct StepBody {
   Tape* origin = nullptr;
   std::vector<std::pair<Var, Var>> aliases = {};
   InnerRewrite rewrite = nullptr;  ///< applied to every step
+  std::uint32_t generation = 0;    ///< of `outer`, added to the rounds of the random streams
 
+  /// Distance of the random streams of two runs.
+  std::uint32_t spread(std::uint32_t steps) const {
+    return condition != nullptr ? 0x9e3779b1u : steps;
+  }
   /// The function that the user called.
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }
 };
@@ -77,11 +82,14 @@ class StepRecorder {
                            std::span<const ValueType> inputs, const Look& look);
   ValueId leaf(const ValueType& type);
   Var stand_in(Var value);
+  /// The captured value that a leaf of the step stands for, or an empty handle.
+  Var original_of(ValueId leaf) const;
 
   const StepBody& body_;
   std::vector<Var> captured_;
   RecordedStep made_;
   std::int64_t step_ = 0;
+  bool is_late_ = false;  ///< a value was captured in a region, so the recording is incomplete
 };
 
 }  // namespace palimpsest

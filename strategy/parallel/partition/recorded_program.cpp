@@ -53,7 +53,7 @@ void find_owners(RecordedProgram& program, std::span<const NodeId> origins) {
 void record_loss(RecordedProgram& program, const LossAndOutputs& values) {
   const Var& loss = values.loss;
   Tape& tape = loss.tape();
-  const TemporaryNodes temporary(tape);
+  const ExtractedNodes temporary(tape);
   const NodeId backward_begins = tape.node_count();
   require_scalar(loss, where_recorded(loss));
   std::vector<NodeId> origins;

@@ -111,6 +111,50 @@ TEST_CASE("random numbers of a loop differ from step to step and come again") {
   for (std::size_t n = 1; n < 10; ++n) CHECK(left.data<double>()[n] != left.data<double>()[n - 1]);
 }
 
+TEST_CASE("random numbers of a loop in run k are those of a tape that was cleared k times") {
+  const auto step = [](const Var& x, const StepNumber&) { return dropout(x, 0.5) + 0.1; };
+  const auto by_number = [step](const Var& x, const StepNumber& n) {
+    return std::int64_t(n) == 1 ? step(x, n) * 0.5 : step(x, n);
+  };
+  const std::function<Var(const Var&)> loops[] = {
+      [&](const Var& u) { return scan(u, 3, step); },
+      [&](const Var& u) { return scan(u, 3, by_number); },
+      [&](const Var& u) {
+        return while_loop(u, [](const Var& x) { return sum(x) < 115.0; }, step, {.max_steps = 99});
+      },
+  };
+  for (const auto& loop : loops) {
+    Var y;
+    Runner runner(Program::values([&](Tape& tape) {
+      y = loop(tape.parameter(Tensor::ones(Shape{100}, DType::f64)));
+      return std::vector<Var>{y};
+    }));
+    for (std::uint32_t run = 0; run < 3; ++run) {
+      runner.run();
+      Tape tape;
+      tape.set_generation(run);
+      const Var again = loop(tape.parameter(Tensor::ones(Shape{100}, DType::f64)));
+      CHECK(same_bits(runner.value(y), again.value()));
+    }
+  }
+}
+
+TEST_CASE("a body sees the same random numbers when it is recorded and when it runs") {
+  Tape tape;
+  tape.set_generation(1);
+  const Var u = tape.parameter(Tensor::ones(Shape{100}, DType::f64));
+  std::vector<double> seen;
+  const Var y = scan(u, 1, [&](const Var& x, const StepNumber&) {
+    const Var next = dropout(x, 0.5);
+    seen.push_back(sum(next).item<double>());
+    return next;
+  });
+  seen.push_back(sum(y).item<double>());
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0] == seen[2]);
+  CHECK(seen[1] == seen[2]);
+}
+
 TEST_CASE("a loop says what is wrong with its body") {
   Tape tape;
   const Var u = tape.parameter(wave(4));
@@ -196,10 +240,46 @@ TEST_CASE("a Var leaked from a body with an inner loop has no value") {
   });
   check_error([&] { leaked.value(); }, {"[var]", "loop body", "recorded_steps_test.cpp"});
   CHECK_THROWS_AS(leaked + x, TapeError);
+  CHECK_THROWS_AS(evaluate(leaked), TapeError);
   // The inner body reads it whenever a step is recorded.
   const Var z = x * tanh(x);
   CHECK(same_bits(y.value(), (z * tanh(z)).value()));
   CHECK_NOTHROW(backward(sum(y)));
+}
+
+/// A step that keeps functions of the user, which may need its tape again.
+using KeepingStep = std::function<Var(const Var& u, const std::function<void(const Var&)>& keep)>;
+
+TEST_CASE("the engine rejects a Var kept from a body that keeps functions of the user") {
+  const KeepingStep steps[] = {
+      [](const Var& u, const auto& keep) {
+        keep(sum(u * u));
+        return checkpoint([](const Var& q) { return sin(q); }, u);
+      },
+      [](const Var& u, const auto& keep) {
+        keep(sum(u * u));
+        return scan(u, 2, [](const Var& v, const StepNumber&) { return sin(v); });
+      },
+  };
+  for (const KeepingStep& step : steps) {
+    Tape tape;
+    const Var x = tape.parameter(wave(4));
+    std::vector<Var> seen;
+    const auto keep = [&](const Var& v) { seen.push_back(v); };
+    const Var y = scan(x, 3, [&](const Var& u, const StepNumber&) { return step(u, keep); });
+    REQUIRE(seen.size() == 1);
+    const std::initializer_list<std::string> words{"[var]", "argument of a loop body",
+                                                   "return what you need"};
+    for (const Bytes budget : {unlimited, 100_KiB}) {
+      const RunOptions options{.memory_budget = budget};
+      check_error([&] { backward(seen[0], options); }, words);
+      check_error([&] { evaluate(seen, options); }, words);
+      check_error([&] { plan_backward(seen[0], options); }, words);
+      check_error([&] { forecast_values(seen, options); }, words);
+    }
+    check_error([&] { seen[0].value(); }, words);
+    CHECK_NOTHROW(backward(sum(y)));
+  }
 }
 
 }  // namespace
