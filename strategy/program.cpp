@@ -1,9 +1,9 @@
 #include "strategy/program.h"
 
 #include <oneapi/tbb/task_arena.h>
-#include <atomic>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 

@@ -249,8 +249,8 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   return engine_.accepts_keep_all() ? failed.keep_all_peak : smallest;
 }
 
-/// No budget below it is feasible, by what an attempt has measured. 0 if the planner's own limit
-/// applies.
+/// The planner would name no budget below it, by what an attempt has measured. 0 if the planner's
+/// own limit applies.
 Bytes Planning::least_budget(const Attempt& failed, Bytes budget) const {
   if (failed.limit < budget) return 0;
   if (failed.certain) return failed.smallest;

@@ -75,8 +75,8 @@ struct Engine::State {
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
-    require_leaves(tape, targets);
     const Running running(is_running, engine_runs);
+    require_leaves(tape, targets);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
     spec.afresh = afresh;
@@ -267,8 +267,8 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  require_leaves(tape, targets);
   const Running running(state_->is_running, engine_runs);
+  require_leaves(tape, targets);
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }

@@ -35,10 +35,6 @@ std::vector<Tensor> copies_of(std::span<const Tensor> tensors) {
   return copies;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr const char* execution_runs =
     "[execution] a call of this Execution is in progress; make the next one after it, not in its "
     "model or progress function, and give each thread an Execution of its own";
