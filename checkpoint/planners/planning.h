@@ -20,8 +20,8 @@ class Planning {
       : graph_(graph), planner_(planner), engine_(engine_part(planner)) {}
 
   /// Plans as `make_plan` does. A refusal names the smallest feasible budget, or a lower bound on
-  /// it that is above `named`. Finding the budget itself takes longer than planning, and nobody
-  /// asks for it if something else works within `named` bytes.
+  /// it that is above `named`. Finding the budget itself takes longer than planning, and is
+  /// needless if something else works within `named` bytes.
   OrRefusal<Plan> plan(Bytes budget, std::span<const Proposal> known = {}, Bytes named = unlimited);
   /// Likewise; throws the refusal.
   Plan make(Bytes budget, std::span<const Proposal> known = {}) {

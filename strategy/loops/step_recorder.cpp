@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "autodiff/evaluator.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/recording_guards.h"
 
@@ -66,6 +68,17 @@ RecordedStep RecordedStep::rewritten(const InnerRewrite& rewrite) const {
     for (ValueId& each : *list) each = *value++;
   }
   return run;
+}
+
+StepBody step_body(Tape& tape, LoopBody body, LoopBody condition, const Where& where) {
+  const RandomStream stream = tape.fresh_stream();
+  return {.body = std::move(body),
+          .condition = std::move(condition),
+          .outer = &tape,
+          .seed = seed_of({stream.seed, 0, stream.node}),
+          .where = where,
+          .rewrite = inner_of(tape.evaluator()),
+          .generation = stream.generation};
 }
 
 RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> state,

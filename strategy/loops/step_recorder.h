@@ -51,6 +51,10 @@ struct StepBody {
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }
 };
 
+/// The functions of a loop that is now recorded on `tape`. Run k draws the random numbers of a tape
+/// that was cleared k times, so the seed does not depend on the generation.
+StepBody step_body(Tape& tape, LoopBody body, LoopBody condition, const Where& where);
+
 /// Calls the body of a loop to record a step.
 class StepRecorder {
  public:
