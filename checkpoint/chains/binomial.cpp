@@ -52,7 +52,7 @@ std::uint64_t binomial_forward_steps(std::uint32_t steps, std::uint32_t snapshot
 
 BinomialSchedule::BinomialSchedule(std::uint32_t steps, std::uint32_t snapshots,
                                    std::uint32_t first)
-    : at_hand_(first), store_(steps > 1) {
+    : top_(first), last_(first + steps), at_hand_(first), store_(steps > 1) {
   const std::uint64_t s = useful(steps, snapshots);
   const Repetitions r = repetitions(steps, s);
   if (steps > 0) ranges_.push_back({first, first + steps, narrow(s), narrow(r.count), r.reach});
@@ -61,30 +61,42 @@ BinomialSchedule::BinomialSchedule(std::uint32_t steps, std::uint32_t snapshots,
 std::optional<ChainAction> BinomialSchedule::next() {
   using Kind = ChainAction::Kind;
   if (ranges_.empty()) return {};
-  const std::uint32_t first = ranges_.back().first;
-  const bool one = ranges_.back().last == first + 1;
-  const std::uint32_t slot = narrow(ranges_.size() - 1);
+  const Range& range = ranges_.back();
+  const std::uint32_t slot = narrow(ranges_.size() - 1) + (top_ - range.first);
   if (store_) {
     store_ = false;
-    return ChainAction{Kind::store, first, slot};
+    return ChainAction{Kind::store, top_, slot};
   }
-  if (at_hand_ != first) {
-    at_hand_ = first;
-    return ChainAction{Kind::restore, first, slot};
+  if (at_hand_ != top_) {
+    at_hand_ = top_;
+    return ChainAction{Kind::restore, top_, slot};
   }
-  if (one) {
+  if (last_ > top_ + 1) {
+    if (range.repetitions > 1) {
+      split();
+    } else {
+      ++top_;
+    }
+    store_ = last_ - top_ > 1;
+    at_hand_ = top_;
+    return ChainAction{Kind::advance, top_};
+  }
+  const ChainAction reverse{Kind::reverse, top_};
+  at_hand_ = none;
+  last_ = top_;
+  if (top_ > range.first) {
+    --top_;
+  } else {
     ranges_.pop_back();
-    at_hand_ = none;
-    return ChainAction{Kind::reverse, first};
+    if (!ranges_.empty()) top_ = ranges_.back().first;
   }
-  at_hand_ = split();
-  return ChainAction{Kind::advance, at_hand_};
+  return reverse;
 }
 
 // Let n = last − first with β(s, r − 1) < n ≤ β(s, r). Every split into m and n − m steps is
 // optimal if β(s, r − 2) ≤ m ≤ β(s, r − 1) and β(s − 1, r − 1) ≤ n − m ≤ β(s − 1, r). The one here
 // makes the fewest stores (Griewank and Walther, 2000).
-std::uint32_t BinomialSchedule::split() {
+void BinomialSchedule::split() {
   Range& front = ranges_.back();
   const std::uint64_t n = front.last - front.first;
   const std::uint64_t s = front.snapshots;
@@ -112,8 +124,7 @@ std::uint32_t BinomialSchedule::split() {
   const Range back = child(first + m, n - m, s - 1, r, back_least);
   front = child(first, m, s, r - 1, front_least);
   ranges_.push_back(back);
-  store_ = n - m > 1;
-  return back.first;
+  top_ = back.first;
 }
 
 }  // namespace palimpsest

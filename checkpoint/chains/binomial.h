@@ -34,11 +34,15 @@ class BinomialSchedule {
     std::uint32_t repetitions;  // the least r with β(snapshots, r) ≥ last − first
     std::uint64_t reach;        // β(snapshots, repetitions − 1)
   };
-  std::uint32_t split();
+  void split();
 
-  std::vector<Range> ranges_;  // the current one last; its index is its slot
-  std::uint32_t at_hand_;      // the current state
-  bool store_;                 // the last range's state has not been stored yet
+  std::vector<Range> ranges_;  // the current one last; the index of a range is the slot of `first`
+  // Steps [top_, last_) come next. In a range where each step runs once before its tape, the states
+  // from `first` to `top_` are held, one slot each. Other ranges are split at `top_` = `first`.
+  std::uint32_t top_;
+  std::uint32_t last_;
+  std::uint32_t at_hand_;  // the current state
+  bool store_;             // state `top_` has not been stored yet
 };
 
 }  // namespace palimpsest

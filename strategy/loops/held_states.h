@@ -91,7 +91,7 @@ class HeldStates {
   /// Likewise, in `to`, which keeps its memory.
   const Addresses& slot(std::uint32_t number, Addresses& to) const {
     const StateBlock& block = loop_.codec().block();
-    block.at(memory_ + layout_.slots + (number - 1) * block.bytes, to);
+    block.at(memory_ + layout_.slots + (number - 1) * block.stride, to);
     return to;
   }
   /// A state may still be at the last target.

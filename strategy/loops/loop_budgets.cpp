@@ -90,7 +90,7 @@ class Search {
     for (const std::size_t i : flexible_) {
       const Loop& loop = loops_[i].loop();
       most = std::max(most, most_snapshots(loop));
-      state_bytes_ += loop.codec().block().bytes;
+      state_bytes_ += loop.codec().block().stride;
     }
     state_bytes_ = std::max<Bytes>(state_bytes_, 1);
     const auto affordable =
@@ -123,8 +123,9 @@ class Search {
     const Bytes budget = options_.memory_budget;
     const Bytes least = keep_all_peak({0, share});
     if (least > budget) return 0;
-    const auto guess =
-        static_cast<std::uint32_t>(std::min((budget - least) / state_bytes_, Bytes{most}));
+    constexpr Bytes line = buffer_alignment;
+    const Bytes room = (budget - least) / line * line;
+    const auto guess = static_cast<std::uint32_t>(std::min(room / state_bytes_, Bytes{most}));
     return largest(most, guess,
                    [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
   }

@@ -40,7 +40,7 @@ struct LoopPosition {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 };
 
-inline constexpr std::string_view loop_journal_mark = "palimpsest loop journal 2\n";
+inline constexpr std::string_view loop_journal_mark = "palimpsest loop journal 3\n";
 inline constexpr std::string_view loop_journal_remedy =
     "name another directory, or give each tape of a batch's parts a number with Tape::set_part";
 

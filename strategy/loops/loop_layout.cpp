@@ -21,11 +21,21 @@ LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
   return {static_cast<double>(binomial_forward_steps(loop.likely_steps(), snapshots + 1))};
 }
 
+/// Bytes of so many slots in a row. What follows them lies on a cache line of its own.
+Bytes slot_bytes(std::uint32_t slots, const Loop& loop) {
+  return aligned(Bytes{slots} * loop.codec().block().stride);
+}
+
+Bytes slots_in(Bytes bytes, const Loop& loop) {
+  constexpr Bytes line = buffer_alignment;
+  return bytes / line * line / loop.codec().block().stride;
+}
+
 /// Slots that remain when states are also held on disk; −1 where the memory is too small for that.
 Bytes slots_with_disk(Bytes bytes, const Loop& loop) {
   const Bytes block = loop.codec().block().bytes;
   const Bytes left = bytes - fixed_bytes(loop) - 2 * block - aligned(loop.disk()->memory_bytes());
-  return left < 0 ? -1 : left / block;
+  return left < 0 ? -1 : slots_in(left, loop);
 }
 
 /// True when fewer slots and a disk are cheaper than as many slots as fit.
@@ -43,15 +53,15 @@ bool uses_disk(Bytes bytes, const Loop& loop) {
 }  // namespace
 
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop) {
-  return fixed_bytes(loop) + Bytes{snapshots} * loop.codec().block().bytes;
+  return fixed_bytes(loop) + slot_bytes(snapshots, loop);
 }
 
 std::uint32_t snapshots_in(Bytes bytes, const Loop& loop) {
   if (loop.state().bytes == 0) return loop.snapshots();
   if (bytes == 0) return 0;
-  constexpr Bytes most = std::numeric_limits<std::uint32_t>::max() - 1;
-  const Bytes slots = (bytes - fixed_bytes(loop)) / loop.codec().block().bytes;
-  return static_cast<std::uint32_t>(std::min(slots, most));
+  constexpr std::uint32_t many = std::numeric_limits<std::uint32_t>::max() - 1;
+  const Bytes most = loop.has_condition() ? many : loop.snapshots();
+  return static_cast<std::uint32_t>(std::min(slots_in(bytes - fixed_bytes(loop), loop), most));
 }
 
 LoopLayout::LoopLayout(Bytes bytes, const Loop& loop)
@@ -61,7 +71,7 @@ LoopLayout::LoopLayout(Bytes bytes, const Loop& loop)
                      : snapshots_in(bytes, loop)),
       blocks(has_header ? aligned(sizeof(std::uint64_t)) : 0),
       slots(blocks + (disk ? 2 * loop.codec().block().bytes : 0)),
-      last(slots + Bytes{snapshots} * loop.codec().block().bytes) {}
+      last(slots + slot_bytes(snapshots, loop)) {}
 
 LoopWork work_of(const Loop& loop, Bytes bytes) {
   if (loop.likely_steps() == 0) return {};

@@ -1,8 +1,12 @@
 #include "strategy/loops/loop_memory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "autodiff/execute.h"
+#include "autodiff/parallel.h"
 
 namespace palimpsest {
 
@@ -16,12 +20,30 @@ std::span<std::byte> memory_of(const Operand& operand) {
   return {operand.data, static_cast<std::size_t>(operand.type.bytes())};
 }
 
-StateBlock::StateBlock(std::span<const ValueType> types) {
-  for (const ValueType& type : types) {
-    offsets.push_back(bytes);
-    sizes.push_back(type.bytes());
-    bytes += aligned(type.bytes());
+namespace {
+
+/// A tensor lies on a cache line of its own unless more than an eighth would be padding. Then its
+/// address is a multiple of a power of two that divides its size, and so of its elements' size.
+Bytes alignment_in_block(Bytes size) {
+  if (size == 0) return 1;
+  const bool has_own_line = 8 * (aligned(size) - size) <= size;
+  return has_own_line ? Bytes{buffer_alignment} : size & -size;
+}
+
+}  // namespace
+
+StateBlock::StateBlock(std::span<const ValueType> types) : offsets(types.size()) {
+  for (const ValueType& type : types) sizes.push_back(type.bytes());
+  std::vector<std::size_t> order(types.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto alignment = [&](std::size_t i) { return alignment_in_block(sizes[i]); };
+  std::ranges::stable_sort(order, std::greater{}, alignment);
+  for (const std::size_t i : order) {
+    offsets[i] = round_up(stride, alignment(i));
+    stride = offsets[i] + sizes[i];
   }
+  if (!order.empty()) stride = round_up(stride, alignment(order.front()));
+  bytes = aligned(stride);
 }
 
 Addresses StateBlock::at(std::byte* begin) const {

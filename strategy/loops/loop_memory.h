@@ -13,12 +13,13 @@ using Addresses = std::vector<std::byte*>;
 Addresses addresses_of(std::span<const Operand> operands);
 std::span<std::byte> memory_of(const Operand& operand);
 
-/// The layout of tensors in a block of memory that holds all of them.
+/// The layout of tensors in a block of memory that holds all of them. Blocks may lie in a row,
+/// `stride` bytes apart, where a state of a few numbers takes little more than these.
 struct StateBlock {
   StateBlock() = default;
   explicit StateBlock(std::span<const ValueType> types);
 
-  /// Their addresses in a block at `begin`.
+  /// Their addresses in a block at `begin`: a multiple of 64, or a number of strides behind one.
   Addresses at(std::byte* begin) const;
   /// Likewise, in `to`, which keeps its memory.
   void at(std::byte* begin, Addresses& to) const {
@@ -27,9 +28,10 @@ struct StateBlock {
   }
   void copy(const Addresses& from, const Addresses& to) const;
 
-  std::vector<Bytes> offsets;  // multiples of 64
+  std::vector<Bytes> offsets;
   std::vector<Bytes> sizes;
-  Bytes bytes = 0;
+  Bytes bytes = 0;   // a multiple of 64
+  Bytes stride = 0;  // at most `bytes`
 };
 
 /// Hands out consecutive pieces of a memory range.
