@@ -77,7 +77,9 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return has_own_products<T>() && m > 1 && n > 1 && k >= unpacked_sizes && k <= most_depth<T>;
+  const std::int64_t smallest_part = std::min(m, n) + 2 + k;
+  return has_own_products<T>() && m > 1 && n > 1 && k > 0 && k <= most_depth<T> &&
+         smallest_part >= unpacked_sizes;
 }
 
 template <class T>

@@ -55,8 +55,8 @@ bool has_own_products();
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
 
-/// True if the product writes each element once, as does any part of it with at least two rows and
-/// columns.
+/// True if the product writes each element once. So does any part that is cut from the longer side
+/// of the result and is at least two wide.
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k);
 

@@ -6,7 +6,28 @@
 
 namespace palimpsest {
 
-LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
+std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads, Bytes share) {
+  const Loop& loop = gradient.loop();
+  const std::size_t count = gradient.summed().size();
+  std::vector<bool> in_place(count);
+  if (loop.is_recorded_again() || loop.resume() != nullptr || count == 0) return in_place;
+  const BufferProgramPtr step = gradient.backward().get(threads, share);
+  const std::size_t first_argument = step->arguments().size() - count;
+  const auto overwritten = step->overwritten().last(count);
+  for (std::size_t i = 0; i < count; ++i) in_place[i] = overwritten[i] == first_argument + i;
+  return in_place;
+}
+
+StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& in_place) {
+  const Loop& loop = gradient.loop();
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < in_place.size(); ++i) {
+    if (!in_place[i]) values.push_back(loop.step().captured[gradient.summed()[i]]);
+  }
+  return StateBlock(loop.types(values));
+}
+
+LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, Bytes share,
                            const KernelCall& call, Cut& cut)
     : gradient_(gradient), steps_(steps), left_(steps) {
   const Loop& loop = gradient.loop();
@@ -31,10 +52,14 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
   const auto inputs =
       static_cast<std::size_t>(std::count(requested.inputs.begin(), requested.inputs.end(), true));
   inputs_ = Parts({operand, inputs}, steps_);
-  sums_[0] = cut.take(gradient.sums());
-  for (operand += inputs; sums_[1].size() < sums_[0].size(); ++operand) {
+  const std::vector<bool> in_place = sums_in_place(gradient, call.threads, share);
+  const Addresses others = cut.take(sums_in_turns(gradient, in_place));
+  auto other = others.begin();
+  operand += inputs;
+  for (const bool is_in_place : in_place) {
+    sums_[0].push_back(is_in_place ? operand->data : *other++);
     sums_[1].push_back(operand->data);
-    sum_types_.push_back(operand->type);
+    sum_types_.push_back((operand++)->type);
   }
   // The blocks take turns; this start makes the last sums end up in the outputs.
   if (steps_ % 2 == 0) std::swap(sums_[0], sums_[1]);

@@ -6,11 +6,19 @@
 
 namespace palimpsest {
 
+/// By requested captured value: true if a step may write the new sum over the sum so far. `share`
+/// is the budget for planning a step. A loop with a journal writes none there: a step that is
+/// stopped must leave the sums that the next record holds.
+std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads, Bytes share);
+/// The second places of the other sums, which are made in turns in one of two.
+StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& in_place);
+
 /// Where a loop's backward part stores the adjoints that it carries from step to step, and those
 /// that it returns.
 class LoopAdjoints {
  public:
-  LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, const KernelCall& call, Cut& cut);
+  LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, Bytes share,
+               const KernelCall& call, Cut& cut);
 
   /// The adjoints of the results of step `step`, and the sums so far. It must be the next one.
   const Addresses& given(std::uint32_t step) {
@@ -64,7 +72,7 @@ class LoopAdjoints {
   Addresses initial_;    // adjoints of the last state
   Addresses blocks_[2];  // where those of other states are made in turns
   Addresses first_;      // where those of the first state are returned, or null
-  Addresses sums_[2];    // so far, and where the next ones are made, in turns
+  Addresses sums_[2];    // so far, and where the next ones are made, in turns or in place
   std::vector<ValueType> sum_types_;
   Parts outputs_;
   Parts inputs_;

@@ -6,6 +6,7 @@
 
 #include "autodiff/execute.h"
 #include "checkpoint/machine.h"
+#include "strategy/loops/loop_adjoints.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {
@@ -13,10 +14,11 @@ namespace {
 
 Bytes fixed_forward(const Loop& loop) { return 2 * loop.state().bytes; }
 
-Bytes fixed_backward(const LoopGradient& gradient, std::uint32_t ahead) {
+Bytes fixed_backward(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
   const Loop& loop = gradient.loop();
+  const StateBlock sums = sums_in_turns(gradient, sums_in_place(gradient, threads, share));
   return 2 * (Bytes{ahead} + 1) * loop.state().bytes + decoded_bytes(loop) +
-         2 * gradient.adjoints().bytes + gradient.sums().bytes;
+         2 * gradient.adjoints().bytes + sums.bytes;
 }
 
 }  // namespace
@@ -28,7 +30,7 @@ Bytes forward_memory(const Loop& loop, int threads, Bytes share) {
 }
 
 Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
-  return fixed_backward(gradient, ahead) +
+  return fixed_backward(gradient, threads, share, ahead) +
          step_memory(gradient.loop(), &gradient, threads, share, ahead > 0);
 }
 

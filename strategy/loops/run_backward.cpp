@@ -152,7 +152,6 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
       count == nullptr ? loop.steps() : static_cast<std::uint32_t>(*count->as<std::int64_t>());
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
-  LoopAdjoints adjoints(gradient, steps, call, cut);
   const Operand& spent = call.outputs.back();
   internal_check(snapshots.type == spent.type, "the two parts of a loop hold different states");
   std::span<std::byte> room = memory_of(spent);
@@ -168,6 +167,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     share = own.share;
     ahead = 0;
   }
+  LoopAdjoints adjoints(gradient, steps, share, call, cut);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   std::vector<Addresses> blocks_ahead;
   for (std::uint32_t i = 0; i < 2 * ahead; ++i) blocks_ahead.push_back(cut.take(loop.state()));

@@ -60,7 +60,7 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
     if (result.from == From::constant) {
       from = tape.buffer(static_cast<ValueId>(result.place)).get();
     }
-    if (from != nullptr) std::memcpy(results[i], from, result.bytes);
+    if (from != nullptr && from != results[i]) std::memcpy(results[i], from, result.bytes);
   }
 }
 

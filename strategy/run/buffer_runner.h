@@ -19,7 +19,8 @@ class BufferRunner {
   BufferRunner& operator=(const BufferRunner&) = delete;
 
   /// `arguments` and `results` hold one address for each argument and result of the program. No
-  /// result may overlap an argument or another result.
+  /// result may overlap another result, or an argument other than the one that
+  /// `BufferProgram::overwritten` names.
   void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
            std::uint32_t round);
   /// Likewise, with the constants and attributes of another tape of the same structure.
