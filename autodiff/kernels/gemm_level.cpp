@@ -148,38 +148,72 @@ void multiply_short_row(const Gemm<T>& p) {
   }
 }
 
-/// A product of depth 1 without packing, with the roundings of a tile. B is a row.
+/// Vectors of a product of depth 1, with the roundings of a tile.
+template <class T>
+struct OuterProduct {
+  using P = Packet<T>;
+
+  explicit OuterProduct(const Gemm<T>& product)
+      : step(product.transpose_a ? 1 : product.lda), is_scaled(product.alpha != T(1)) {
+    alpha = Eigen::internal::pset1<P>(product.alpha);
+  }
+  P of(const T& a, const P& b) const {
+    using Eigen::internal::pmadd, Eigen::internal::pmul, Eigen::internal::pset1;
+    const P made = pmadd(pset1<P>(a), b, pset1<P>(T(0)));
+    return is_scaled ? pmul(alpha, made) : made;
+  }
+
+  std::int64_t step;  // from row to row of op(A)
+  bool is_scaled;
+  P alpha;
+};
+
+/// `Vectors` vectors of columns, from column `first` on. B is a row.
+template <int Vectors, bool Adds, class T>
+void multiply_outer_columns(const Gemm<T>& p, std::int64_t first) {
+  using Eigen::internal::padd, Eigen::internal::ploadu, Eigen::internal::pstoreu;
+  using P = Packet<T>;
+  const OuterProduct<T> outer(p);
+  P b[Vectors];
+  for (int v = 0; v < Vectors; ++v) b[v] = ploadu<P>(p.b + first + v * lanes<T>);
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    const std::int64_t at = i * p.ldc + first;
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      P made = outer.of(p.a[i * outer.step], b[v]);
+      if constexpr (Adds) made = padd(made, ploadu<P>(p.addend + at + v * lanes<T>));
+      pstoreu(p.c + at + v * lanes<T>, made);
+    }
+  }
+}
+
+/// The last columns, fewer than a vector has.
+template <bool Adds, class T>
+void multiply_outer_rest(const Gemm<T>& p, std::int64_t first) {
+  using Eigen::internal::padd, Eigen::internal::ploadu, Eigen::internal::pstoreu;
+  using P = Packet<T>;
+  const OuterProduct<T> outer(p);
+  T piece[lanes<T>] = {};
+  std::copy(p.b + first, p.b + p.n, piece);
+  const P b = ploadu<P>(piece);
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    const std::int64_t at = i * p.ldc + first;
+    P made = outer.of(p.a[i * outer.step], b);
+    if constexpr (Adds) {
+      std::copy_n(p.addend + at, p.n - first, piece);
+      made = padd(made, ploadu<P>(piece));
+    }
+    pstoreu(piece, made);
+    std::copy_n(piece, p.n - first, p.c + at);
+  }
+}
+
 template <bool Adds, class T>
 void multiply_outer(const Gemm<T>& p) {
-  using Eigen::internal::padd, Eigen::internal::pmul, Eigen::internal::pmadd;
-  using Eigen::internal::ploadu, Eigen::internal::pset1, Eigen::internal::pstoreu;
-  using P = Packet<T>;
-  const P alpha = pset1<P>(p.alpha);
-  const P zero = pset1<P>(T(0));
-  const std::int64_t n = p.n;
-  const T* const b = p.b;
-  for (std::int64_t i = 0; i < p.m; ++i) {
-    const P factor = pset1<P>(p.a[i * (p.transpose_a ? 1 : p.lda)]);
-    T* const c = p.c + i * p.ldc;
-    const T* const addend = Adds ? p.addend + i * p.ldc : nullptr;
-    std::int64_t j = 0;
-    for (; j + lanes<T> <= n; j += lanes<T>) {
-      P made = pmul(alpha, pmadd(factor, ploadu<P>(b + j), zero));
-      if constexpr (Adds) made = padd(made, ploadu<P>(addend + j));
-      pstoreu(c + j, made);
-    }
-    if (j == n) continue;
-    T x[lanes<T>] = {};
-    T y[lanes<T>] = {};
-    std::copy(b + j, b + n, x);
-    P made = pmul(alpha, pmadd(factor, ploadu<P>(x), zero));
-    if constexpr (Adds) {
-      std::copy(addend + j, addend + n, y);
-      made = padd(made, ploadu<P>(y));
-    }
-    pstoreu(y, made);
-    std::copy_n(y, n - j, c + j);
-  }
+  std::int64_t j = 0;
+  for (; j + 8 * lanes<T> <= p.n; j += 8 * lanes<T>) multiply_outer_columns<8, Adds>(p, j);
+  for (; j + lanes<T> <= p.n; j += lanes<T>) multiply_outer_columns<1, Adds>(p, j);
+  if (j < p.n) multiply_outer_rest<Adds>(p, j);
 }
 
 template <class T>

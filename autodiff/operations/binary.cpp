@@ -343,9 +343,9 @@ Var sum_to(const Var& y, const Shape& shape, Where where) {
   const int extra = from.rank() - shape.rank();
   std::vector<int> axes;
   for (int axis = 0; axis < from.rank(); ++axis) {
-    if (axis < extra || (shape[axis - extra] == 1 && from[axis] != 1)) axes.push_back(axis);
+    if (from[axis] != 1 && (axis < extra || shape[axis - extra] == 1)) axes.push_back(axis);
   }
-  return reshape(sum(y, axes, true, where), shape, where);
+  return reshape(axes.empty() ? y : sum(y, axes, true, where), shape, where);
 }
 
 }  // namespace palimpsest
