@@ -168,15 +168,16 @@ struct OuterProduct {
   P alpha;
 };
 
-/// `Vectors` vectors of columns, from column `first` on. B is a row.
+/// `Vectors` vectors of columns, from column `first` on, in rows `begin` to `end`. B is a row.
 template <int Vectors, bool Adds, class T>
-void multiply_outer_columns(const Gemm<T>& p, std::int64_t first) {
+void multiply_outer_columns(const Gemm<T>& p, std::int64_t first, std::int64_t begin,
+                            std::int64_t end) {
   using Eigen::internal::padd, Eigen::internal::ploadu, Eigen::internal::pstoreu;
   using P = Packet<T>;
   const OuterProduct<T> outer(p);
   P b[Vectors];
   for (int v = 0; v < Vectors; ++v) b[v] = ploadu<P>(p.b + first + v * lanes<T>);
-  for (std::int64_t i = 0; i < p.m; ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t at = i * p.ldc + first;
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
@@ -210,9 +211,14 @@ void multiply_outer_rest(const Gemm<T>& p, std::int64_t first) {
 
 template <bool Adds, class T>
 void multiply_outer(const Gemm<T>& p) {
+  constexpr std::int64_t rows_at_once = 32;  // each row may be a page of its own
+  constexpr std::int64_t wide = 8 * lanes<T>;
   std::int64_t j = 0;
-  for (; j + 8 * lanes<T> <= p.n; j += 8 * lanes<T>) multiply_outer_columns<8, Adds>(p, j);
-  for (; j + lanes<T> <= p.n; j += lanes<T>) multiply_outer_columns<1, Adds>(p, j);
+  for (std::int64_t i = 0; i < p.m; i += rows_at_once) {
+    const std::int64_t end = std::min(i + rows_at_once, p.m);
+    for (j = 0; j + wide <= p.n; j += wide) multiply_outer_columns<8, Adds>(p, j, i, end);
+    for (; j + lanes<T> <= p.n; j += lanes<T>) multiply_outer_columns<1, Adds>(p, j, i, end);
+  }
   if (j < p.n) multiply_outer_rest<Adds>(p, j);
 }
 

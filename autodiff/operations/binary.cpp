@@ -343,7 +343,9 @@ Var sum_to(const Var& y, const Shape& shape, Where where) {
   const int extra = from.rank() - shape.rank();
   std::vector<int> axes;
   for (int axis = 0; axis < from.rank(); ++axis) {
-    if (from[axis] != 1 && (axis < extra || shape[axis - extra] == 1)) axes.push_back(axis);
+    // Integers are summed along axes of length 1 too, since their sum has another dtype.
+    const bool is_sum = from[axis] != 1 || (axis < extra && !is_floating(y.dtype()));
+    if (is_sum && (axis < extra || shape[axis - extra] == 1)) axes.push_back(axis);
   }
   return reshape(axes.empty() ? y : sum(y, axes, true, where), shape, where);
 }

@@ -32,9 +32,7 @@ BufferProgram::BufferProgram(std::shared_ptr<const Tape> tape, const BufferInter
         source == sources.end() ? unread : static_cast<std::size_t>(source - sources.begin()));
   }
   for (const ValueId value : interface.results) results_.push_back(find(value));
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    overwritten_.push_back(find_overwritten(interface.results[i], results_[i]));
-  }
+  result_values_ = interface.results;
 }
 
 Bytes BufferProgram::bytes() const {
@@ -66,41 +64,39 @@ BufferProgram::Result BufferProgram::find(ValueId value) const {
   return {From::made, source, bytes};
 }
 
-std::size_t BufferProgram::find_overwritten(ValueId value, const Result& result) const {
-  if (result.from == Result::From::argument) return result.place;
-  if (result.from != Result::From::made) return unread;
+bool BufferProgram::may_write_over(std::size_t result, std::size_t argument) const {
+  const auto& [from, place, bytes] = results_[result];
+  if (from == Result::From::argument) return place == argument;
+  if (from != Result::From::made || !reads(argument)) return false;
   const Lowered& lowered = *compiled_->lowered;
   const Graph& graph = lowered.graph();
+  const ValueId value = result_values_[result];
   const ValueId made =
       graph.storage(std::ranges::find(lowered.results(), value, &Lowered::Result::recorded)->value);
   const NodeId unit = graph.producer(made);
-  const int input = graph.takes_over(made);
-  if (input < 0) return unread;
-  const ValueId given = graph.storage(graph.inputs(unit)[static_cast<std::size_t>(input)]);
-  if (!graph.is_source_value(given)) return unread;
-  const ValueId recorded = lowered.recorded(given);
-  if (tape_->bytes(recorded) != tape_->bytes(value)) return unread;
-  const auto is_given = [&](ValueId each) { return graph.storage(each) == given; };
-  if (std::ranges::any_of(graph.targets(), is_given)) return unread;
+  const ValueId given = instructions()->sources()[arguments_[argument]];
+  const auto is_given = [&](ValueId each) {
+    return lowered.recorded(graph.storage(each)) == given;
+  };
+  const ValueType before = tape_->type(given);
+  const ValueType after = tape_->type(lowered.recorded(made));
+  if (before.dtype != after.dtype || before.shape.elements() != after.shape.elements()) return false;
+  if (std::ranges::count(arguments_, arguments_[argument]) != 1) return false;
+  if (std::ranges::any_of(graph.targets(), is_given)) return false;
   std::ptrdiff_t reads = 0;
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     reads += std::ranges::count_if(graph.inputs(node), is_given);
-  }
-  std::ptrdiff_t writes = 0;
-  for (std::uint32_t i = 0; i < graph.output_count(unit); ++i) {
-    writes += graph.takes_over(graph.first_output(unit) + i) == input ? 1 : 0;
   }
   const std::ptrdiff_t runs =
       std::ranges::count_if(instructions()->steps(), [&](const Instructions::Instruction& step) {
         return step.unit == unit && step.operation != nullptr;
       });
-  if (reads != 1 || writes != 1 || runs != 1) return unread;
-  const auto is_argument = [&](std::size_t source) {
-    return source != unread && instructions()->sources()[source] == recorded;
-  };
-  if (std::ranges::count_if(arguments_, is_argument) != 1) return unread;
-  return static_cast<std::size_t>(std::ranges::find_if(arguments_, is_argument) -
-                                  arguments_.begin());
+  const auto inputs = graph.inputs(unit);
+  const auto input = std::ranges::find_if(inputs, is_given) - inputs.begin();
+  if (reads != 1 || runs != 1 || input == std::ssize(inputs)) return false;
+  const FusedKernel* const group = lowered.program(unit);
+  if (group == nullptr) return graph.takes_over(made) == input;
+  return group->may_write_over(made - graph.first_output(unit), static_cast<std::uint32_t>(input));
 }
 
 OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tape,

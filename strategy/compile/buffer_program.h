@@ -56,13 +56,13 @@ class BufferProgram {
   std::span<const std::size_t> arguments() const { return arguments_; }
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
   std::span<const Result> results() const { return results_; }
-  /// By result: the argument over which it may be written, or `unread`. Only the step that makes
-  /// the result reads this argument, and in place; or the result is the argument itself.
-  std::span<const std::size_t> overwritten() const { return overwritten_; }
+  /// True if a run may write result number `result` over argument number `argument`: nothing but
+  /// the one step that makes the result reads the argument, and it does so in place. Also true if
+  /// the result is the argument itself. Each result has an argument of its own.
+  bool may_write_over(std::size_t result, std::size_t argument) const;
 
  private:
   Result find(ValueId value) const;
-  std::size_t find_overwritten(ValueId value, const Result& result) const;
 
   std::shared_ptr<const Tape> tape_;
   std::shared_ptr<const CompiledProgram> compiled_;
@@ -73,7 +73,7 @@ class BufferProgram {
   double serial_seconds_ = 0;
   std::vector<std::size_t> arguments_;
   std::vector<Result> results_;
-  std::vector<std::size_t> overwritten_;
+  std::vector<ValueId> result_values_;
 };
 using BufferProgramPtr = std::shared_ptr<const BufferProgram>;
 

@@ -13,8 +13,10 @@ std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads, Bytes
   if (loop.is_recorded_again() || loop.resume() != nullptr || count == 0) return in_place;
   const BufferProgramPtr step = gradient.backward().get(threads, share);
   const std::size_t first_argument = step->arguments().size() - count;
-  const auto overwritten = step->overwritten().last(count);
-  for (std::size_t i = 0; i < count; ++i) in_place[i] = overwritten[i] == first_argument + i;
+  const std::size_t first_result = step->results().size() - count;
+  for (std::size_t i = 0; i < count; ++i) {
+    in_place[i] = step->may_write_over(first_result + i, first_argument + i);
+  }
   return in_place;
 }
 

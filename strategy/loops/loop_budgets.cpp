@@ -19,12 +19,6 @@
 namespace palimpsest {
 namespace {
 
-/// More states are useless or, for a loop of unknown length, of little use.
-std::uint32_t most_snapshots(const Loop& loop) {
-  constexpr std::uint32_t unknown = 1 << 20;
-  return loop.has_condition() ? unknown : loop.snapshots();
-}
-
 Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division,
                        int threads) {
   const Loop& loop = node.loop();

@@ -91,9 +91,7 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const auto attempt = [&](Bytes share) {
     const Bytes room = budget - beside_states(share);
     if (room < snapshot_bytes(0, loop)) return;
-    const std::uint32_t fitting = snapshots_in(room, loop);
-    const LoopDivision division{
-        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share};
+    const LoopDivision division{snapshots_in(room, loop), share};
     if (best && seconds_of(*gradients[0], *best) <= seconds_of(*gradients[0], division)) return;
     best = division;
   };

@@ -1,7 +1,6 @@
 #include "strategy/loops/loop_layout.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "autodiff/execute.h"
 
@@ -56,12 +55,16 @@ Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop) {
   return fixed_bytes(loop) + slot_bytes(snapshots, loop);
 }
 
+std::uint32_t most_snapshots(const Loop& loop) {
+  constexpr std::uint32_t unknown = 1 << 20;
+  return loop.has_condition() ? unknown : loop.snapshots();
+}
+
 std::uint32_t snapshots_in(Bytes bytes, const Loop& loop) {
   if (loop.state().bytes == 0) return loop.snapshots();
   if (bytes == 0) return 0;
-  constexpr std::uint32_t many = std::numeric_limits<std::uint32_t>::max() - 1;
-  const Bytes most = loop.has_condition() ? many : loop.snapshots();
-  return static_cast<std::uint32_t>(std::min(slots_in(bytes - fixed_bytes(loop), loop), most));
+  const Bytes slots = slots_in(bytes - fixed_bytes(loop), loop);
+  return static_cast<std::uint32_t>(std::min(slots, Bytes{most_snapshots(loop)}));
 }
 
 LoopLayout::LoopLayout(Bytes bytes, const Loop& loop)

@@ -24,7 +24,10 @@ struct LoopLayout {
 
 /// Bytes to hold so many states in addition to the first, plus the last state that a step reads.
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop);
-/// The number of states that fit without a disk. 0 for no bytes, unless a state has no bytes.
+/// More states are useless or, for a loop of unknown length, of little use.
+std::uint32_t most_snapshots(const Loop& loop);
+/// The number of states that fit without a disk, at most `most_snapshots`. 0 for no bytes, unless a
+/// state has no bytes.
 std::uint32_t snapshots_in(Bytes bytes, const Loop& loop);
 
 /// The cost of a loop's derivative, including its forward part, when `bytes` bytes hold states. If

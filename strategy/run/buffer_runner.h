@@ -19,8 +19,8 @@ class BufferRunner {
   BufferRunner& operator=(const BufferRunner&) = delete;
 
   /// `arguments` and `results` hold one address for each argument and result of the program. No
-  /// result may overlap another result, or an argument other than the one that
-  /// `BufferProgram::overwritten` names.
+  /// result may overlap another result, or an argument over which it may not be written
+  /// (`BufferProgram::may_write_over`).
   void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
            std::uint32_t round);
   /// Likewise, with the constants and attributes of another tape of the same structure.

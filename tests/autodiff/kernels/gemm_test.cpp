@@ -248,6 +248,37 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
   CHECK(in_place == (has_own_products<TestType>() && once));
 }
 
+TEMPLATE_TEST_CASE("the address of a result has no influence on its bits", "[gemm]", float,
+                   double) {
+  // States of a loop lie at any multiple of their elements' size.
+  const Sizes sizes = GENERATE(values<Sizes>({
+      {3, 5, 4},
+      {2, 9, 3},
+      {7, 7, 5},
+      {1, 11, 4},
+      {9, 1, 6},
+      {1, 128, 32},
+      {33, 19, 1},
+      {20, 17, 9},
+  }));
+  for (int flags = 0; flags < 8; ++flags) {
+    CAPTURE(sizes.m, sizes.n, sizes.k, flags);
+    Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, 0);
+    one.run(1);
+    const std::size_t elements = one.c.size();
+    std::vector<TestType> room(elements + 16);
+    for (std::size_t offset = 0; offset < 16; ++offset) {
+      TestType* const to = room.data() + offset;
+      std::copy(one.before.begin(), one.before.end(), to);
+      one.product.c = to;
+      const Bytes bytes = gemm_workspace<TestType>(sizes.m, sizes.n, sizes.k);
+      const Buffer workspace = allocate_buffer(bytes);
+      gemm_serial(one.product, {workspace.get(), static_cast<std::size_t>(bytes)});
+      CHECK(std::memcmp(to, one.c.data(), elements * sizeof(TestType)) == 0);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double,
                    BFloat16) {
   if (!is_there<TestType>()) return;

@@ -137,7 +137,7 @@ TEST_CASE("sums for captured values are made in place, but not in a loop with a 
   const Bytes sums = (64 * 64 + 64) * 8;
   CHECK(found.report().predicted_peak == found.report().measured_peak);
   CHECK(found.report().measured_peak < sums + 16'000);
-  CHECK(expected.report().measured_peak > 2 * sums);
+  CHECK(expected.report().measured_peak - found.report().measured_peak >= sums);
 }
 
 }  // namespace
