@@ -57,7 +57,7 @@ struct CustomDefinition {
 class CustomOperation {
  public:
   /// Throws `ArgumentError` when the name or the forward function is missing.
-  explicit CustomOperation(CustomDefinition definition);
+  explicit CustomOperation(CustomDefinition definition, Where where = Where::current());
 
   /// Records a node and returns its first output; call `output(i)` on it for output i. Throws
   /// `ArgumentError` without inputs and when `types` returns nothing, and any exception of `types`.
