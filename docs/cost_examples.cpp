@@ -281,7 +281,7 @@ std::vector<CostExample> sorting() {
       {"nanmedian", "x (n)", "n=65536", [](In in) { return nanmedian(in[0]); }},
       {"quantile", "x (n)", "n=65536", [](In in) { return quantile(in[0], 0.25); }},
       {"nanquantile", "x (n)", "n=65536", [](In in) { return nanquantile(in[0], 0.25); }},
-      {"histogram", "x (n), e (m)", "m=65", [](In in) { return histogram(in[0], in[1]).counts; }},
+      {"histogram histc", "x (n), e (m)", "m=65", [](In in) { return histogram(in[0], in[1]).counts; }},
       {"unique", "x (n)", "n=65536 k=64",
        [](In in) { return unique(in[0], {.size = in.size("k")}).values; }},
       {"unique_consecutive", "x (n)", "n=65536 k=64",
