@@ -35,7 +35,8 @@ class Dataset {
 
   /// A dataset of your own with `size` examples. Throws `ArgumentError` for a negative size, no
   /// columns, or two columns of one name, and `ShapeError` for examples of 8 axes.
-  Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows);
+  Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows,
+          Where where = Where::current());
 
   /// Number of examples.
   std::int64_t size() const;
