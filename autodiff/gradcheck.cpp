@@ -156,7 +156,7 @@ class Checker {
 
 GradcheckResult gradcheck(const Differentiable& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options, Where where) {
-  require_function(f, "gradcheck", "the argument", "records a value", where);
+  detail::require_function(f, "gradcheck", "the argument", "records a value", where);
   for (const Tensor& input : inputs) {
     if (is_floating(input.dtype()) && input.dtype() != DType::f64) {
       throw DTypeError("gradcheck",

@@ -7,7 +7,7 @@
 
 #include "autodiff/error.h"
 
-namespace palimpsest {
+namespace palimpsest::detail {
 
 /// True for a `std::function` without a target and for a null pointer to a function. Other callable
 /// objects are never empty.
@@ -32,4 +32,4 @@ void require_function(const F& f, std::string_view operation, std::string_view r
       where);
 }
 
-}  // namespace palimpsest
+}  // namespace palimpsest::detail

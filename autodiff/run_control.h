@@ -27,7 +27,7 @@ using ProgressFunction = std::function<void(const RunProgress&)>;
 /// { … })`. Throws `ArgumentError` for an empty function.
 inline std::shared_ptr<const ProgressFunction> on_progress(ProgressFunction function,
                                                            Where where = Where::current()) {
-  require_function(function, "on_progress", "the argument", "takes a RunProgress", where);
+  detail::require_function(function, "on_progress", "the argument", "takes a RunProgress", where);
   return std::make_shared<const ProgressFunction>(std::move(function));
 }
 

@@ -180,7 +180,7 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
-  require_function(f, "checkpoint", "the argument", "records values", where);
+  detail::require_function(f, "checkpoint", "the argument", "records values", where);
   std::vector<Tape::Update> updates;  // by the values that are the last outputs
   // Updates by values from outside stay on the tape as they are.
   const ValueId first_inside =

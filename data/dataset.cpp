@@ -58,7 +58,7 @@ Dataset::Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows row
                         " examples; give 0 or more");
   }
   if (columns.empty()) throw ArgumentError("[dataset] a dataset needs a column; give one or more");
-  require_function(rows, "dataset", "rows", "returns examples", where);
+  detail::require_function(rows, "dataset", "rows", "returns examples", where);
   check_names(columns);
   // Refuses examples that leave no axis for the rows.
   for (const DatasetColumn& column : columns) with_rows(column.example.shape, size);

@@ -30,7 +30,7 @@ class Dropout {
 /// Calls a layer so that what it records has the line of the caller, if the layer takes one.
 template <class Layer>
 Var call_layer(const Layer& layer, const Located& x) {
-  require_function(layer, "layer", "a layer", "maps a Var to a Var", x.where);
+  detail::require_function(layer, "layer", "a layer", "maps a Var to a Var", x.where);
   if constexpr (std::is_invocable_v<const Layer&, const Located&>) {
     return layer(x);
   } else {

@@ -54,7 +54,7 @@ struct Program::State {
 
   /// Records `f`. With a precision, records it again as another program on the same leaves.
   std::vector<Var> record(const Record& f, const Precision* precision, const Where& where) {
-    require_function(f, "program", "the argument", "records values", where);
+    detail::require_function(f, "program", "the argument", "records values", where);
     if (precision != nullptr) {
       const RunOptions looking{.memory_budget = options.memory_budget, .threads = options.threads};
       tape.set_evaluator(precise(*precision, lazy(looking)));
@@ -119,7 +119,7 @@ Program Program::of_values(const Record& record, const Precision* precision, Run
 
 Program Program::of_gradients(const RecordLoss& record, const Precision* precision,
                               RunOptions options, const Where& where) {
-  require_function(record, "program", "the argument", "records a loss", where);
+  detail::require_function(record, "program", "the argument", "records a loss", where);
   const auto state = std::make_shared<State>(std::move(options));
   const auto record_all = [&](Tape& tape) {
     LossAndOutputs made = record(tape);

@@ -11,7 +11,7 @@ namespace palimpsest {
 LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
                             std::span<const Tensor> parameters, std::span<const Tensor> batch,
                             const Where& where) {
-  require_function(model, "execution", "the model", "records a loss", where);
+  detail::require_function(model, "execution", "the model", "records a loss", where);
   std::vector<Var> inputs;
   for (const Tensor& parameter : parameters) inputs.push_back(tape.parameter(parameter, {}, where));
   std::vector<Var> examples;

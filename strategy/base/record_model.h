@@ -8,8 +8,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Records a model with leaves for its parameters and its batch, which have the line of the user's
-/// call. Throws what the model throws, and
-/// `ArgumentError` where it returns a value that is not of the tape.
+/// call. Throws what the model throws, and `ArgumentError` where it returns a value that is not of
+/// the tape.
 LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
                             std::span<const Tensor> parameters, std::span<const Tensor> batch,
                             const Where& where);

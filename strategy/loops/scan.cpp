@@ -7,7 +7,7 @@ namespace palimpsest {
 
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,
                 const LoopBody& body, const LoopOptions& options, Where where) {
-  require_function(body, "scan", "the body", "records a step", where);
+  detail::require_function(body, "scan", "the body", "records a step", where);
   Tape& tape = common_tape(state, "scan", where);
   return record_scan(tape, state, steps, inputs, step_body(tape, body, nullptr, where), options);
 }

@@ -44,7 +44,7 @@ int RankWorld::ranks_here() const { return link_->ranks_here(); }
 void RankWorld::together(const std::function<void()>& work, Where where) {
   std::exception_ptr failure;
   try {
-    require_function(work, "together", "the argument", "does the work of a rank", where);
+    detail::require_function(work, "together", "the argument", "does the work of a rank", where);
     work();
   } catch (...) {
     failure = std::current_exception();

@@ -250,13 +250,14 @@ std::string to_string(LbfgsStop stop) {
 
 LbfgsResult minimize_lbfgs(const std::vector<Tensor>& tensors, const Objective& function,
                            const LbfgsOptions& options, Where where) {
-  require_function(function, "lbfgs", "the argument", "returns the value and its gradients", where);
+  detail::require_function(function, "lbfgs", "the argument", "returns the value and its gradients",
+                           where);
   return LbfgsRun(tensors, function, options).run();
 }
 
 LbfgsResult minimize_lbfgs(const std::function<Gradients()>& gradients, const LbfgsOptions& options,
                            Where where) {
-  require_function(gradients, "lbfgs", "the argument", "returns gradients", where);
+  detail::require_function(gradients, "lbfgs", "the argument", "returns gradients", where);
   std::optional<Gradients> first = gradients();
   const std::vector<Tensor> tensors = values_of(*first);
   const auto function = [&](std::span<const Tensor>) {

@@ -32,7 +32,7 @@ struct CyclePhase {
 
 RateSchedule::RateSchedule(std::function<double(std::int64_t)> rate, Where where)
     : rate_(std::move(rate)) {
-  require_function(rate_, "schedule", "the rate", "returns the rate of a step", where);
+  detail::require_function(rate_, "schedule", "the rate", "returns the rate of a step", where);
 }
 
 double RateSchedule::at(std::int64_t step) const {

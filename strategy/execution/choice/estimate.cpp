@@ -115,7 +115,8 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const LocatedWorklo
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, const Rates& rates,
                   Where where) {
   require_valid(strategy);
-  require_function(given.model, "estimate", "the model of the workload", "records a loss", where);
+  detail::require_function(given.model, "estimate", "the model of the workload", "records a loss",
+                           where);
   const LocatedWorkload workload{given, where};
   if (workload.training && strategy.gradient == GradientMode::none) {
     throw ArgumentError("estimate",

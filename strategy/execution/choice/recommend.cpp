@@ -263,7 +263,8 @@ Recommendation choose(std::vector<Considered> considered, Bytes memory) {
 }  // namespace
 
 Recommendation recommend(const Workload& given, const RecommendOptions& options, Where where) {
-  require_function(given.model, "recommend", "the model of the workload", "records a loss", where);
+  detail::require_function(given.model, "recommend", "the model of the workload", "records a loss",
+                           where);
   const LocatedWorkload workload{given, where};
   const Bytes memory = memory_of(options);
   std::vector<Considered> considered;

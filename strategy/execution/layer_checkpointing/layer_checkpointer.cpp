@@ -266,7 +266,7 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
 LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(const Var&)>& loss,
                                            Where where) {
   const LayerRun& run = state_->last_run();
-  require_function(loss, "layers", "the loss", "records a loss of the output", where);
+  detail::require_function(loss, "layers", "the loss", "records a loss of the output", where);
   std::unique_ptr<Tape> tape = run.tape_behind();
   LayerExtras extras;
   const auto [value, adjoint] = naming("the loss", [&] {
