@@ -1,6 +1,7 @@
 #include "autodiff/composition.h"
 
 #include "autodiff/operations/leaf.h"
+#include "autodiff/require_function.h"
 
 namespace palimpsest {
 
@@ -13,6 +14,8 @@ void pull_back_through(const Pullback& p, const Composition& f) {
 void pull_back_through(const Pullback& p, const Composition& f, std::span<const Var> at) {
   Tape& tape = p.tape();
   const Where where = p.where();
+  detail::require_function(f, "pull_back_through", "the composition", "records the operation",
+                           where);
   std::vector<Var> inputs;
   std::vector<Var> xs;
   for (std::size_t i = 0; i < at.size(); ++i) {

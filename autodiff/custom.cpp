@@ -1,5 +1,8 @@
 #include "autodiff/custom.h"
 
+#include <new>
+#include <type_traits>
+
 #include "autodiff/run_scope.h"
 
 namespace palimpsest {
@@ -58,6 +61,32 @@ void pull_back(const CustomDefinition& definition, const Pullback& p) {
   }
 }
 
+/// The result of a user's function about a node. Its exceptions become errors that name the
+/// operation and the line that recorded the node; lack of memory stays what it is.
+template <class F>
+auto asked_of_user(const NodeView& node, const char* function, F f) {
+  const auto refuse = [&](const std::string& what) {
+    throw ArgumentError(node.operation().name, "its " + std::string(function) + " " + what,
+                        node.tape().where(node.id()));
+  };
+  try {
+    auto result = f();
+    if constexpr (std::is_same_v<decltype(result), Bytes>) {
+      if (result < 0) refuse("returned " + std::to_string(result) + " bytes; return 0 or more");
+    }
+    return result;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse("threw: " + std::string(error.what()));
+  } catch (...) {
+    refuse("threw an unknown exception");
+  }
+  return decltype(f())();
+}
+
 }  // namespace
 
 CustomOperation::State::State(CustomDefinition user) : definition(std::move(user)) {
@@ -81,23 +110,25 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   };
   if (definition.cost != nullptr) {
     operation.cost = [](const NodeView& node) {
-      return definition_of<State>(node.attributes()).cost(node);
+      const CustomDefinition& user = definition_of<State>(node.attributes());
+      return asked_of_user(node, "cost", [&] { return user.cost(node); });
     };
   }
   if (definition.workspace != nullptr) {
     operation.workspace = [](const NodeView& node, int threads) {
-      return definition_of<State>(node.attributes()).workspace(node, threads);
+      const CustomDefinition& user = definition_of<State>(node.attributes());
+      return asked_of_user(node, "workspace", [&] { return user.workspace(node, threads); });
     };
   }
 }
 
-CustomOperation::CustomOperation(CustomDefinition definition) {
+CustomOperation::CustomOperation(CustomDefinition definition, Where where) {
   if (definition.name.empty()) {
-    throw ArgumentError("[custom] the operation needs a name; set it in the definition");
+    throw ArgumentError("custom", "the operation needs a name; set it in the definition", where);
   }
   if (definition.forward == nullptr) {
-    throw ArgumentError("[" + definition.name +
-                        "] the operation has no forward function; set it in the definition");
+    throw ArgumentError(definition.name,
+                        "the operation has no forward function; set it in the definition", where);
   }
   state_ = std::make_shared<const State>(std::move(definition));
 }

@@ -40,7 +40,8 @@ struct CustomDefinition {
   /// `pull_back_through`. If it is null or leaves such an input unset, differentiation throws
   /// `ArgumentError` naming the operation and the argument.
   std::function<void(const Pullback&)> vjp = nullptr;
-  /// Null: one operation per output element, and each operand is moved once.
+  /// Null: one operation per output element, and each operand is moved once. What `cost` and
+  /// `workspace` throw becomes an `ArgumentError` of the runs that need the node.
   std::function<Cost(const NodeView&)> cost = nullptr;
   /// Bytes of scratch that the forward function needs with up to `threads` threads. Null: none.
   std::function<Bytes(const NodeView&, int threads)> workspace = nullptr;
@@ -57,7 +58,7 @@ struct CustomDefinition {
 class CustomOperation {
  public:
   /// Throws `ArgumentError` when the name or the forward function is missing.
-  explicit CustomOperation(CustomDefinition definition);
+  explicit CustomOperation(CustomDefinition definition, Where where = Where::current());
 
   /// Records a node and returns its first output; call `output(i)` on it for output i. Throws
   /// `ArgumentError` without inputs and when `types` returns nothing, and any exception of `types`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "autodiff/interpreter.h"
@@ -89,11 +90,32 @@ class SeededValues {
   std::vector<ValueId> fixed_;
 };
 
+/// Throws unless there is a vector for each x, of its type. `role` is what the function calls it.
+void require_one_for_each(std::span<const Var> vectors, std::span<const Var> xs,
+                          const char* operation, const std::string& role, const Where& where) {
+  if (vectors.size() != xs.size()) {
+    throw ArgumentError(operation,
+                        std::to_string(vectors.size()) + " " + role + "s for " +
+                            std::to_string(xs.size()) + " variables; give one for each",
+                        where);
+  }
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    require_value(xs[i], operation, where);
+    require_value(vectors[i], operation, where);
+    if (vectors[i].type() == xs[i].type()) continue;
+    throw ShapeError(operation,
+                     role + " " + std::to_string(i) + " is " + to_string(vectors[i].type()) +
+                         " for a variable " + to_string(xs[i].type()) + "; give the same type",
+                     where);
+  }
+}
+
 }  // namespace
 
 std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
                      std::span<const Var> tangents, Where where) {
   Tape& tape = common_tape(ys, "jvp", where);
+  require_one_for_each(tangents, xs, "jvp", "tangent", where);
   std::vector<Var> seeds;
   for (const Var& y : ys) seeds.push_back(full_like(y, 0, where));
   return vjp(differentiable(tape, [&] { return vjp(ys, xs, seeds, where); }), seeds, tangents,
@@ -107,6 +129,7 @@ Var jvp(const Var& y, const Var& x, const Var& tangent, Where where) {
 std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var> directions,
                      Where where) {
   Tape& tape = common_tape({&y, 1}, "hvp", where);
+  require_one_for_each(directions, xs, "hvp", "direction", where);
   return vjp(differentiable(tape, [&] { return gradient(y, xs, where); }), xs, directions, where);
 }
 

@@ -23,6 +23,23 @@ bool is_narrow(const Operand& operand) { return is_half(operand.dtype()); }
 
 }  // namespace
 
+double bytes_moved(const NodeView& node) {
+  Bytes bytes = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) bytes += node.input(i).bytes();
+  for (std::size_t i = 0; i < node.output_count(); ++i) bytes += node.output(i).bytes();
+  return static_cast<double>(bytes);
+}
+
+Cost cost_of(const NodeView& node) {
+  if (node.operation().leaf || node.operation().view) return {};
+  if (node.operation().cost != nullptr) return node.operation().cost(node);
+  Cost cost{0, bytes_moved(node)};
+  for (std::size_t i = 0; i < node.output_count(); ++i) {
+    cost.flops += static_cast<double>(node.output(i).shape.elements());
+  }
+  return cost;
+}
+
 Bytes widening_bytes(const NodeView& node) {
   Bytes bytes = 0;
   for (std::size_t i = 0; i < node.input_count(); ++i) bytes += widened_bytes(node.input(i));

@@ -6,6 +6,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/number_text.h"
+#include "autodiff/require_function.h"
 
 namespace palimpsest {
 namespace {
@@ -41,14 +42,14 @@ std::vector<Var> differentiated(std::span<const Var> xs) {
 }
 
 /// The gradients of the weighted sum of f's results, as a function of the same inputs.
-Function gradients_of(Function f, std::uint64_t seed) {
-  return [f = std::move(f), seed](std::span<const Var> xs) {
+Function gradients_of(Function f, std::uint64_t seed, const Where& where) {
+  return [f = std::move(f), seed, where](std::span<const Var> xs) {
     const std::vector<Var> ys = f(xs);
     std::vector<Var> seeds;
     for (const Tensor& weights : weights_of(ys, seed)) {
-      seeds.push_back(ys[0].tape().constant(weights));
+      seeds.push_back(ys[0].tape().constant(weights, {}, where));
     }
-    return vjp(ys, differentiated(xs), seeds);
+    return vjp(ys, differentiated(xs), seeds, where);
   };
 }
 
@@ -68,12 +69,13 @@ struct Products {
 
 /// Records `f` on a new tape, always with the same seed, so that random operations repeat.
 std::vector<Tensor> evaluate(const Function& f, std::span<const Tensor> inputs,
-                             const GradcheckOptions& options) {
+                             const GradcheckOptions& options, const Where& where) {
   Tape tape;
   tape.set_seed(options.seed);
   std::vector<Var> xs;
   for (const Tensor& input : inputs) {
-    xs.push_back(is_floating(input.dtype()) ? tape.parameter(input) : tape.constant(input));
+    xs.push_back(is_floating(input.dtype()) ? tape.parameter(input, {}, where)
+                                            : tape.constant(input, {}, where));
   }
   std::vector<Tensor> values;
   for (const Var& y : f(xs)) values.push_back(y.value());
@@ -82,14 +84,15 @@ std::vector<Tensor> evaluate(const Function& f, std::span<const Tensor> inputs,
 
 class Checker {
  public:
-  Checker(std::span<const Tensor> inputs, const GradcheckOptions& options)
-      : inputs_(inputs.begin(), inputs.end()), options_(options) {}
+  Checker(std::span<const Tensor> inputs, const GradcheckOptions& options, const Where& where)
+      : inputs_(inputs.begin(), inputs.end()), options_(options), where_(where) {}
 
   /// Compares the recorded gradients of the weighted sum of f's results with its central
   /// differences.
   void check(const Function& f, int order) {
     const std::uint64_t weight_seed = options_.seed + 1000 * static_cast<std::uint64_t>(order);
-    const std::vector<Tensor> gradients = evaluate(gradients_of(f, weight_seed), inputs_, options_);
+    const std::vector<Tensor> gradients =
+        evaluate(gradients_of(f, weight_seed, where_), inputs_, options_, where_);
     std::size_t number = 0;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!is_floating(inputs_[i].dtype())) continue;
@@ -120,7 +123,7 @@ class Checker {
     moved[input] = inputs_[input].clone();
     const auto data = moved[input].data<double>();
     for (std::size_t k = 0; k < data.size(); ++k) data[k] += step * v.data<double>()[k];
-    const std::vector<Tensor> values = evaluate(f, moved, options_);
+    const std::vector<Tensor> values = evaluate(f, moved, options_, where_);
     Products products;
     for (std::size_t k = 0; k < values.size(); ++k) {
       products.add(values[k], direction(values[k].type(), weight_seed + k));
@@ -145,29 +148,36 @@ class Checker {
 
   std::vector<Tensor> inputs_;
   GradcheckOptions options_;
+  Where where_;
   GradcheckResult result_{.passed = true, .worst = 0, .message = {}};
 };
 
 }  // namespace
 
 GradcheckResult gradcheck(const Differentiable& f, std::span<const Tensor> inputs,
-                          const GradcheckOptions& options) {
+                          const GradcheckOptions& options, Where where) {
+  detail::require_function(f, "gradcheck", "the argument", "records a value", where);
   for (const Tensor& input : inputs) {
     if (is_floating(input.dtype()) && input.dtype() != DType::f64) {
-      throw DTypeError("[gradcheck] an input is " + to_string(input.type()) +
-                       "; central differences need f64, convert it with to()");
+      throw DTypeError("gradcheck",
+                       "an input is " + to_string(input.type()) +
+                           "; central differences need f64, convert it with to()",
+                       where);
     }
   }
   if (options.order < 1 || options.directions < 1 || !(options.step > 0)) {
-    throw ArgumentError("[gradcheck] order is " + std::to_string(options.order) +
-                        ", directions is " + std::to_string(options.directions) + " and step is " +
-                        number_text(options.step) + "; give positive numbers");
+    throw ArgumentError("gradcheck",
+                        "order is " + std::to_string(options.order) + ", directions is " +
+                            std::to_string(options.directions) + " and step is " +
+                            number_text(options.step) + "; give positive numbers",
+                        where);
   }
-  Checker checker(inputs, options);
+  Checker checker(inputs, options, where);
   Function function = [&](std::span<const Var> xs) { return std::vector<Var>{f(xs)}; };
   for (int order = 1; order <= options.order && checker.result().passed; ++order) {
     checker.check(function, order);
-    function = gradients_of(function, options.seed + 1000 * static_cast<std::uint64_t>(order));
+    function =
+        gradients_of(function, options.seed + 1000 * static_cast<std::uint64_t>(order), where);
   }
   return checker.result();
 }

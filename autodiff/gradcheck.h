@@ -36,8 +36,9 @@ struct GradcheckOptions {
 /// u and v it compares uᵀ(∂f/∂xᵢ)v with (uᵀf(xᵢ + h·v) − uᵀf(xᵢ − h·v))/2h. At order 2 it does this
 /// for the gradient of uᵀf as well. Floating inputs must be f64 and are differentiated; others are
 /// held constant. Works for any output shape. Throws `DTypeError` when a floating input or the
-/// result of `f` is not f64, `ArgumentError` unless order, step and directions are positive.
+/// result of `f` is not f64. Throws `ArgumentError` unless order, step and directions are positive,
+/// and for an empty function.
 GradcheckResult gradcheck(const Differentiable& f, std::span<const Tensor> inputs,
-                          const GradcheckOptions& options = {});
+                          const GradcheckOptions& options = {}, Where where = Where::current());
 
 }  // namespace palimpsest

@@ -164,13 +164,23 @@ std::vector<Var> all_here(Tape& tape, std::span<const Var> vars, const Where& wh
   return own;
 }
 
-Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Where& where) {
-  if (seeds.empty()) return full_like(y, 1, where);
-  if (seeds[i].type() == y.type()) return seeds[i];
-  throw ShapeError("gradient",
-                   "seed " + std::to_string(i) + " is " + to_string(seeds[i].type()) +
-                       " for a value " + to_string(y.type()) + "; give a seed of the same type",
-                   where);
+/// Every y needs a seed of its type, or there are none.
+void require_seeds(std::span<const Var> seeds, std::span<const Var> ys, const Where& where) {
+  if (seeds.empty()) return;
+  if (seeds.size() != ys.size()) {
+    throw ArgumentError("gradient",
+                        std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) +
+                            " values; give one seed per value, or none",
+                        where);
+  }
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    if (seeds[i].type() == ys[i].type()) continue;
+    throw ShapeError("gradient",
+                     "seed " + std::to_string(i) + " is " + to_string(seeds[i].type()) +
+                         " for a value " + to_string(ys[i].type()) +
+                         "; give a seed of the same type",
+                     where);
+  }
 }
 
 /// Implements `vjp`. Calls `recorded(node)` when everything has been recorded for a node.
@@ -183,13 +193,8 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   const std::vector<Var> xs = all_here(tape, given_xs, where);
   require_differentiable(ys, "a differentiated value", where);
   require_differentiable(xs, "a variable of differentiation", where);
-  if (!seeds.empty() && seeds.size() != ys.size()) {
-    throw ArgumentError("gradient",
-                        std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) +
-                            " values; give one seed per value, or none",
-                        where);
-  }
   const std::vector<Var> own_seeds = all_here(tape, seeds, where);
+  require_seeds(own_seeds, ys, where);
   require_whole_paths(ys, xs, where);
 
   NodeId first = tape.node_count() - 1;
@@ -201,8 +206,9 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   for (const Var& x : xs) adjoints.mark_reached(x.id());
   if (first <= last) mark_reached(tape, first, last, adjoints);
   for (std::size_t i = 0; i < ys.size(); ++i) {
-    if (adjoints.reached(ys[i].id()))
-      adjoints.add(ys[i].id(), seed_for(ys[i], own_seeds, i, where));
+    if (!adjoints.reached(ys[i].id())) continue;
+    const Blame blame(tape, where);
+    adjoints.add(ys[i].id(), own_seeds.empty() ? full_like(ys[i], 1, where) : own_seeds[i]);
   }
   recorded(last);
   Workbench bench;

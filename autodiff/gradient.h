@@ -96,7 +96,8 @@ Var gradient(const Var& y, const Var& x, Where where = Where::current());
 
 /// The directional derivatives Σᵢ (∂y/∂xᵢ)·vᵢ, one for every y and of its type. `tangents` holds
 /// one v of each x's type. Uses two reverse passes (Townsend, 2017): gradients are linear in their
-/// seeds, and the derivative with respect to the seeds is the result. Throws as `vjp` does.
+/// seeds, and the derivative with respect to the seeds is the result. Throws as `vjp` does, and
+/// `ArgumentError` for another number of tangents.
 std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
                      std::span<const Var> tangents, Where where = Where::current());
 Var jvp(const Var& y, const Var& x, const Var& tangent, Where where = Where::current());

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
 
+#include "autodiff/error.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -111,6 +113,13 @@ void any_normal(const RandomStream& stream, T* out, std::int64_t n, double mean,
   scale_and_shift(out, n, deviation, mean, std::numeric_limits<double>::infinity());
 }
 
+void require_range(std::int64_t n, std::int64_t first) {
+  if (n >= 0 && first >= 0 && first % 4 == 0) return;
+  throw ArgumentError("[fill_uniform] cannot draw " + std::to_string(n) + " numbers from number " +
+                      std::to_string(first) +
+                      " on; give 0 or more numbers, and a first one that is a multiple of 4");
+}
+
 }  // namespace
 
 std::uint64_t seed_of(const RandomStream& stream) {
@@ -119,9 +128,11 @@ std::uint64_t seed_of(const RandomStream& stream) {
 }
 
 void fill_uniform(const RandomStream& s, float* out, std::int64_t n, std::int64_t first) {
+  require_range(n, first);
   uniform(s, out, n, first);
 }
 void fill_uniform(const RandomStream& s, double* out, std::int64_t n, std::int64_t first) {
+  require_range(n, first);
   uniform(s, out, n, first);
 }
 bool is_interval(double low, double high) { return low < high && std::isfinite(high - low); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "autodiff/export.h"
+#include "autodiff/require_function.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -23,8 +24,10 @@ struct RunProgress {
 using ProgressFunction = std::function<void(const RunProgress&)>;
 
 /// The function of `RunOptions::progress`, as in `.progress = on_progress([&](const RunProgress& p)
-/// { … })`.
-inline std::shared_ptr<const ProgressFunction> on_progress(ProgressFunction function) {
+/// { … })`. Throws `ArgumentError` for an empty function.
+inline std::shared_ptr<const ProgressFunction> on_progress(ProgressFunction function,
+                                                           Where where = Where::current()) {
+  detail::require_function(function, "on_progress", "the argument", "takes a RunProgress", where);
   return std::make_shared<const ProgressFunction>(std::move(function));
 }
 

@@ -58,73 +58,84 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
                      where);
   }
   const Recording alone(*this, where);
-  const Var var = append(kind, {}, {&type, 1}, {}, where);
+  const Var var = append(kind, {}, {&type, 1}, {}, blame_ != nullptr ? *blame_ : where);
   if (!name.empty()) nodes_.back().name = intern(name);
   buffers_.back() = value.buffer();
   return var;
 }
 
-Var Tape::find_own_leaf(const Tensor& tensor, bool parameter_only) {
+Var Tape::find_own_leaf(const Tensor& tensor, LeafKind kind) {
   const std::lock_guard lock(leaves_mutex_);
   for (; indexed_ < node_count(); ++indexed_) {
     if (!is_leaf(indexed_)) continue;
     const ValueId value = first_output(indexed_);
     const std::byte* const address = buffers_[value].get();
     if (address == nullptr) continue;
-    // Leaves of several types may share an address. One of each type is known.
+    // Leaves of several types may share an address. The first one of each type and kind is known.
     auto [known, end] = leaves_.equal_range(address);
     const auto is_replaced = [&](const auto& entry) {
       const ValueId other = entry.second;
-      const bool is_stale = other >= value_count() || buffers_[other].get() != address;
-      return is_stale || type(other) == type(value);
+      return other >= value_count() || buffers_[other].get() != address ||
+             !is_leaf(producer(other));
     };
+    const auto is_known = [&](const auto& entry) {
+      const ValueId other = entry.second;
+      return !is_replaced(entry) && type(other) == type(value) &&
+             is_parameter(producer(other)) == is_parameter(indexed_);
+    };
+    if (std::any_of(known, end, is_known)) continue;
     known = std::find_if(known, end, is_replaced);
     if (known == end) {
       leaves_.emplace(address, value);
-    } else if (const ValueId other = known->second;
-               other >= value_count() || buffers_[other].get() != address ||
-               (is_parameter(indexed_) && !is_parameter(producer(other)))) {
+    } else {
       known->second = value;
     }
   }
   auto [known, end] = leaves_.equal_range(tensor.raw());
+  Var constant;
   for (; known != end; ++known) {
     const ValueId value = known->second;
     const bool is_current = value < value_count() && buffers_[value] == tensor.buffer() &&
                             is_leaf(producer(value)) && type(value) == tensor.type();
-    if (is_current && (!parameter_only || is_parameter(producer(value)))) return var(value);
+    if (!is_current) continue;
+    if (!is_parameter(producer(value))) {
+      constant = var(value);
+    } else if (kind != LeafKind::constant) {
+      return var(value);
+    }
   }
-  return {};
+  return kind != LeafKind::parameter ? constant : Var();
 }
 
-Var Tape::find_leaf(const Tensor& tensor, bool parameter_only, std::string_view name,
+Var Tape::find_leaf(const Tensor& tensor, LeafKind kind, std::string_view name,
                     const Where& where) {
   if (Tape& tape = recording(); &tape != this) {
-    return tape.find_leaf(tensor, parameter_only, name, where);
+    return tape.find_leaf(tensor, kind, name, where);
   }
   const auto named = [&](const Var& leaf) {
     if (!name.empty() && leaf.tape().name(leaf.node()).empty()) leaf.named(name);
     return leaf;
   };
-  if (const Var own = find_own_leaf(tensor, parameter_only); own.defined()) return named(own);
+  if (const Var own = find_own_leaf(tensor, kind); own.defined()) return named(own);
   for (const RedirectedRecording* outward = innermost; outward != nullptr;
        outward = outward->before_) {
     if (&outward->outer_.recording() != this) continue;
-    const Var outer = outward->outer_.find_own_leaf(tensor, parameter_only);
+    const Var outer = outward->outer_.find_own_leaf(tensor, kind);
     if (outer.defined()) return here(named(outer), "parameter", where);
   }
   return {};
 }
 
 Var Tape::find_leaf(const Tensor& tensor, Where where) {
-  return find_leaf(tensor, false, {}, where);
+  return find_leaf(tensor, LeafKind::any, {}, where);
 }
 
 Var Tape::find_or_record(const Tensor& tensor, bool trainable, std::string_view name, Where where) {
   if (Tape& tape = recording(); &tape != this) {
     return tape.find_or_record(tensor, trainable, name, where);
   }
-  if (const Var leaf = find_leaf(tensor, trainable, name, where); leaf.defined()) return leaf;
+  const LeafKind kind = trainable ? LeafKind::parameter : LeafKind::constant;
+  if (const Var leaf = find_leaf(tensor, kind, name, where); leaf.defined()) return leaf;
   const Scopes scopes = std::exchange(scopes_, {});
   try {
     const Var made =
@@ -432,7 +443,13 @@ bool Tape::have_one_shape(ValueId a, ValueId b) const {
          std::ranges::equal(sizes, others);
 }
 
-Var Tape::var(ValueId value) { return Var(*this, value); }
+Var Tape::var(ValueId value, const Where& where) {
+  if (value < value_count()) return Var(*this, value);
+  throw ArgumentError("tape",
+                      "there is no value " + std::to_string(value) + "; the tape has " +
+                          std::to_string(value_count()) + " values, numbered from 0",
+                      where);
+}
 
 Bytes Tape::metadata_bytes() const {
   const std::size_t bytes = nodes_.size() * sizeof(Node) + inputs_.size() * sizeof(ValueId) +
@@ -468,23 +485,6 @@ Tensor Tape::value(ValueId value) {
     }
   }
   return Tensor(buffers_[value], shape(value), dtype(value));
-}
-
-double bytes_moved(const NodeView& node) {
-  Bytes bytes = 0;
-  for (std::size_t i = 0; i < node.input_count(); ++i) bytes += node.input(i).bytes();
-  for (std::size_t i = 0; i < node.output_count(); ++i) bytes += node.output(i).bytes();
-  return static_cast<double>(bytes);
-}
-
-Cost cost_of(const NodeView& node) {
-  if (node.operation().leaf || node.operation().view) return {};
-  if (node.operation().cost != nullptr) return node.operation().cost(node);
-  Cost cost{0, bytes_moved(node)};
-  for (std::size_t i = 0; i < node.output_count(); ++i) {
-    cost.flops += static_cast<double>(node.output(i).shape.elements());
-  }
-  return cost;
 }
 
 }  // namespace palimpsest

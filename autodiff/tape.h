@@ -62,7 +62,8 @@ class Tape {
   /// constant. Returns an empty handle when there is none.
   Var find_leaf(const Tensor& tensor, Where where = Where::current());
   /// Likewise, for one parameter of a model. Records it, outside of all scopes, where it is not
-  /// found. A constant is not taken for a trainable one. A leaf without a name gets `name`.
+  /// found. A trainable one is a parameter of the tape, and another one is a constant, whatever
+  /// other leaves share the tensor. A leaf without a name gets `name`.
   Var find_or_record(const Tensor& tensor, bool trainable, std::string_view name,
                      Where where = Where::current());
 
@@ -264,7 +265,8 @@ class Tape {
   bool have_one_shape(ValueId a, ValueId b) const;
   ValueType type(ValueId value) const { return {shape(value), dtype(value)}; }
   Bytes bytes(ValueId value) const { return type(value).bytes(); }
-  Var var(ValueId value);
+  /// The handle of a value. Throws `ArgumentError` for a number that no value has.
+  Var var(ValueId value, const Where& where = Where::current());
 
   /// Bytes of the tape itself, without attributes and values.
   Bytes metadata_bytes() const;
@@ -344,9 +346,9 @@ class Tape {
   };
   [[noreturn]] static void throw_recorded_twice(const Where& where);
 
-  Var find_own_leaf(const Tensor& tensor, bool parameter_only);
-  Var find_leaf(const Tensor& tensor, bool parameter_only, std::string_view name,
-                const Where& where);
+  enum class LeafKind : std::uint8_t { any, parameter, constant };
+  Var find_own_leaf(const Tensor& tensor, LeafKind kind);
+  Var find_leaf(const Tensor& tensor, LeafKind kind, std::string_view name, const Where& where);
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
@@ -387,7 +389,7 @@ class Tape {
   /// Leaves by the address of their elements, among the first `indexed_` nodes; see `find_leaf`.
   /// Bodies of loops may look for leaves on several threads.
   std::mutex leaves_mutex_;
-  std::unordered_multimap<const std::byte*, ValueId> leaves_;  // one of each type
+  std::unordered_multimap<const std::byte*, ValueId> leaves_;  // one of each type and kind
   NodeId indexed_ = 0;
   std::vector<Update> updates_;
   std::shared_ptr<Evaluator> evaluator_;

@@ -89,8 +89,9 @@ std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const V
 
 }  // namespace
 
-Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
-  Tape& tape = common_tape(inputs, "trace", where);
+Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where,
+             std::string_view operation) {
+  Tape& tape = common_tape(inputs, operation, where);
   const ExtractedNodes region(tape);
   const ValueId first_value = tape.value_count();
   std::vector<Var> standins;
@@ -99,9 +100,16 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
 
   std::vector<Var> results = f(standins);
   if (results.empty()) {
-    throw ArgumentError("trace", "the function returned no value; return at least one", where);
+    throw ArgumentError(operation, "the function returned no value; return at least one", where);
   }
-  for (Var& result : results) result = tape.here(result, "trace", where);
+  for (const Var& result : results) {
+    if (!result.defined()) {
+      throw ArgumentError(operation,
+                          "the function returned a Var without a value; return values of the tape",
+                          where);
+    }
+  }
+  for (Var& result : results) result = tape.here(result, operation, where);
 
   const auto program = std::make_shared<Tape>();
   Copier copier(tape, *program);
@@ -120,7 +128,7 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
     if (!needed[node - first_node]) continue;
     if (tape.is_parameter(node)) {
       throw ArgumentError(
-          "trace",
+          operation,
           "the function records parameter " + tape.describe(node) +
               ", whose gradient would be lost; record it before the function and capture it",
           tape.where(node));

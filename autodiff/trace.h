@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "autodiff/composition.h"
 
 namespace palimpsest {
@@ -13,8 +15,9 @@ class Trace {
   /// again. Nodes that the results do not need are discarded. `Var`s that `f` recorded become
   /// invalid. `f` may ask for values; the tape's evaluator computes them. The evaluator may rewrite
   /// the program (see `Evaluator::inner`). Throws `ArgumentError` when `f` returns nothing or
-  /// records a parameter.
-  Trace(const Composition& f, std::span<const Var> inputs, Where where = Where::current());
+  /// records a parameter. Errors name `operation`, the function that the user called.
+  Trace(const Composition& f, std::span<const Var> inputs, Where where = Where::current(),
+        std::string_view operation = "trace");
 
   /// Outside values that `f` used without receiving them as inputs, each once.
   std::span<const Var> captured() const { return captured_; }

@@ -9,6 +9,7 @@
 #include "autodiff/custom.h"
 #include "autodiff/execute.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/require_function.h"
 #include "autodiff/run_control.h"
 #include "autodiff/run_scope.h"
 #include "autodiff/trace.h"
@@ -179,6 +180,7 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
+  detail::require_function(f, "checkpoint", "the argument", "records values", where);
   std::vector<Tape::Update> updates;  // by the values that are the last outputs
   // Updates by values from outside stay on the tape as they are.
   const ValueId first_inside =
@@ -195,7 +197,8 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
     }
     return results;
   };
-  const auto body = std::make_shared<const Subprogram>(Trace(with_updates, inputs, where));
+  const auto body =
+      std::make_shared<const Subprogram>(Trace(with_updates, inputs, where, "checkpoint"));
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());

@@ -8,6 +8,7 @@
 #include "autodiff/composition.h"
 #include "autodiff/export.h"
 #include "autodiff/located.h"
+#include "autodiff/require_function.h"
 #include "checkpoint/stores/codec.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -45,6 +46,7 @@ template <class F, std::same_as<Var>... Rest>
 auto checkpoint(const CheckpointOptions& options, F&& f, const Located& first,
                 const Rest&... rest) {
   using Result = std::invoke_result_t<F&, const Var&, const Rest&...>;
+  detail::require_function(f, "checkpoint", "the argument", "records values", first.where);
   const Var inputs[] = {first.var, rest...};
   const auto call = [&](std::span<const Var> xs) -> std::vector<Var> {
     return [&]<std::size_t... i>(std::index_sequence<i...>) -> std::vector<Var> {

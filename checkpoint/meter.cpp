@@ -1,5 +1,7 @@
 #include "checkpoint/meter.h"
 
+#include <string>
+
 #include "checkpoint/block.h"
 
 namespace palimpsest {
@@ -31,16 +33,28 @@ struct Meter::Release {
   }
 };
 
+namespace {
+
+void require_not_negative(Bytes bytes, const Where& where) {
+  if (bytes >= 0) return;
+  throw ArgumentError(
+      "meter", "there is no storage of " + std::to_string(bytes) + " bytes; give 0 or more", where);
+}
+
+}  // namespace
+
 // When a buffer cannot be made, its deleter runs and subtracts the bytes again.
 
-Buffer Meter::allocate(Bytes bytes) const {
+Buffer Meter::allocate(Bytes bytes, const Where& where) const {
+  require_not_negative(bytes, where);
   const StorageBlock block = take_block(bytes);
   counts_->live.add(bytes);
   counts_->reserved.add(bytes);
   return Buffer(block.data, Release{counts_, bytes, block, nullptr});
 }
 
-Buffer Meter::count(Buffer storage, Bytes bytes) const {
+Buffer Meter::count(Buffer storage, Bytes bytes, const Where& where) const {
+  require_not_negative(bytes, where);
   std::byte* const data = storage.get();
   counts_->live.add(bytes);
   counts_->reserved.add(bytes);

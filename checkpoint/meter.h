@@ -21,10 +21,11 @@ class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}
 
-  /// Fresh storage, counted as live and as reserved until its last holder releases it.
-  Buffer allocate(Bytes bytes) const;
-  /// Counts existing storage, of at least so many bytes, in the same way.
-  Buffer count(Buffer storage, Bytes bytes) const;
+  /// Fresh storage, counted as live and as reserved until its last holder releases it. Throws
+  /// `ArgumentError` for a negative number.
+  Buffer allocate(Bytes bytes, const Where& where = Where::current()) const;
+  /// Counts existing storage, of at least so many bytes, in the same way. Throws as `allocate`.
+  Buffer count(Buffer storage, Bytes bytes, const Where& where = Where::current()) const;
   /// True when `buffer` came from `allocate` or `count`: its bytes are freed when its last holder
   /// releases it.
   bool allocated(const Buffer& buffer) const;

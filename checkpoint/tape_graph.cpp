@@ -35,23 +35,33 @@ std::string scopes_of(const Tape& tape) {
   return text;
 }
 
-}  // namespace
-
-void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine,
-                 bool supplied) {
-  const NodeId node = graph.node_count();
-  append_node(graph, tape, node, tape.inputs(node), threads, machine, supplied);
+/// Nodes of users' operations that no target needs.
+std::vector<bool> unneeded_of_user(const Tape& tape, std::span<const ValueId> targets) {
+  std::vector<bool> needed(tape.node_count(), targets.empty());
+  for (const ValueId target : targets) {
+    if (target < tape.value_count()) needed[tape.producer(target)] = true;
+  }
+  for (NodeId node = tape.node_count(); node-- > 0;) {
+    if (!needed[node]) continue;
+    for (const ValueId input : tape.inputs(node)) needed[tape.producer(input)] = true;
+  }
+  std::vector<bool> unneeded(tape.node_count());
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    unneeded[node] = !needed[node] && tape.operation(node).of_user;
+  }
+  return unneeded;
 }
 
-void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
-                 int threads, const Machine& machine, bool supplied) {
+/// Unless `has_costs`, the node costs nothing, and its operation is not asked.
+void append_one(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
+                int threads, const Machine& machine, bool supplied, bool has_costs) {
   const Operation& operation = tape.operation(node);
   const NodeView view(tape, node);
   Graph::Traits traits;
   traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
   const bool source = operation.leaf || supplied;
   traits.source = source;
-  if (!source && !operation.view) {
+  if (!source && !operation.view && has_costs) {
     traits.cost = seconds_of(view, machine);
     traits.workspace = workspace_of(view, threads);
     traits.serial = threads > 1 && operation.serial;
@@ -69,14 +79,29 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
   graph.add_node(source ? std::span<const ValueId>() : inputs, outputs, std::move(traits));
 }
 
+}  // namespace
+
+void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine,
+                 bool supplied) {
+  const NodeId node = graph.node_count();
+  append_node(graph, tape, node, tape.inputs(node), threads, machine, supplied);
+}
+
+void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
+                 int threads, const Machine& machine, bool supplied) {
+  append_one(graph, tape, node, inputs, threads, machine, supplied, true);
+}
+
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
                std::optional<NodeId> backward_begins, const Machine& machine,
                std::span<const NodeId> supplied, bool afresh) {
   Graph graph;
   graph.set_form({});
+  // A user's function about a node may throw, which concerns only programs that need the node.
+  const std::vector<bool> unasked = unneeded_of_user(tape, targets);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    append_node(graph, tape, threads, machine,
-                std::binary_search(supplied.begin(), supplied.end(), node));
+    append_one(graph, tape, node, tape.inputs(node), threads, machine,
+               std::binary_search(supplied.begin(), supplied.end(), node), !unasked[node]);
   }
   for (ValueId value = 0; !afresh && value < tape.value_count(); ++value) {
     if (tape.has_value(value)) graph.set_present(value);

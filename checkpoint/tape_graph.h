@@ -23,7 +23,8 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
 /// node's cost is the predicted seconds on `machine`, and its workspace is what it needs for
 /// `threads`. Other values that the tape holds are present, unless `afresh` is set.
 /// `backward_begins` is the first adjoint node. The nodes `supplied`, in ascending order, are
-/// sources like leaves: all their values are present, and the run must not drop them. Throws
+/// sources like leaves: all their values are present, and the run must not drop them. A user's
+/// operation that no target needs is not asked for cost and workspace, which are 0. Throws
 /// `ArgumentError` for a target that is not a value.
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads = 1,
                std::optional<NodeId> backward_begins = {}, const Machine& machine = {},

@@ -107,8 +107,8 @@ class CsvTable {
       const std::int64_t column = std::ssize(names_) + 1;
       const std::string name = has_header_ ? field : std::to_string(column);
       if (!earlier.insert(name).second) {
-        refuse_csv(path_, line, column, "an earlier column is also called '" + name + "'",
-                   "rename one");
+        refuse_csv(path_, line, column,
+                   "an earlier column is also called '" + shown_field(name) + "'", "rename one");
       }
       names_.push_back(name);
     }
@@ -126,9 +126,10 @@ class CsvTable {
     const auto found = std::ranges::find(names_, name);
     if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
     std::string known;
-    for (const std::string& other : names_) known += (known.empty() ? "" : ", ") + other;
-    throw ArgumentError("[read_csv] " + path_ + " has no column '" + name + "'; use one of " +
-                        known);
+    for (const std::string& other : names_)
+      known += (known.empty() ? "" : ", ") + shown_field(other);
+    throw ArgumentError("[read_csv] " + path_ + " has no column '" + shown_field(name) +
+                        "'; use one of " + known);
   }
 
   template <class T>
@@ -140,7 +141,7 @@ class CsvTable {
       const bool is_outside = error == std::errc::result_out_of_range;
       const std::string dtype(name_of(dtype_of<T>()));
       refuse_csv(path_, line, static_cast<std::int64_t>(column) + 1,
-                 "'" + field.substr(0, 40) + "' in '" + names_[column] +
+                 "'" + shown_field(field) + "' in '" + shown_field(names_[column]) +
                      (is_outside ? "' does not fit " : "' is no number of ") + dtype,
                  is_outside ? "use another dtype" : "correct it, or remove the line");
     }

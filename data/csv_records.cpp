@@ -2,6 +2,7 @@
 
 #include <csv.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +104,26 @@ void read_csv_records(const std::string& path, char delimiter, const CsvRecord& 
   }
   if (file.bad()) throw FileError("[read_csv] reading " + path + " failed; check the disk");
   parser.finish();
+}
+
+std::string shown_field(std::string_view field) {
+  constexpr std::size_t most = 40;
+  std::size_t size = std::min(field.size(), most);
+  const auto continues = [&](std::size_t i) {
+    return i < field.size() && (static_cast<unsigned char>(field[i]) & 0xc0) == 0x80;
+  };
+  while (size > 0 && continues(size)) --size;  // UTF-8
+  std::string text;
+  for (const char each : field.substr(0, size)) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (byte >= 0x20 && byte != 0x7f) {
+      text += each;
+      continue;
+    }
+    constexpr std::string_view digits = "0123456789abcdef";
+    text += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+  }
+  return size < field.size() ? text + "…" : text;
 }
 
 void refuse_csv(const std::string& path, std::int64_t line, std::int64_t column,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace palimpsest {
 
@@ -14,6 +15,10 @@ using CsvRecord = std::function<void(std::span<const std::string> fields, std::i
 /// Calls `record` for every line of a CSV file that is not empty. Throws `FileError`, and what
 /// `record` throws.
 void read_csv_records(const std::string& path, char delimiter, const CsvRecord& record);
+
+/// A field as messages show it: its first 40 bytes, without a part of a character at the end, and
+/// control characters as `\x0d`.
+std::string shown_field(std::string_view field);
 
 /// Throws `FileError` for a place in a CSV file. `column` counts from 1.
 [[noreturn]] void refuse_csv(const std::string& path, std::int64_t line, std::int64_t column,

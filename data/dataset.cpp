@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autodiff/require_function.h"
 #include "data/stored_column.h"
 
 namespace palimpsest {
@@ -51,13 +52,13 @@ void check_rows(const Tensor& rows, const DatasetColumn& column, std::size_t pos
 
 }  // namespace
 
-Dataset::Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows) {
+Dataset::Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows, Where where) {
   if (size < 0) {
     throw ArgumentError("[dataset] a dataset cannot have " + std::to_string(size) +
                         " examples; give 0 or more");
   }
   if (columns.empty()) throw ArgumentError("[dataset] a dataset needs a column; give one or more");
-  if (!rows) throw ArgumentError("[dataset] the function is empty; give one that returns rows");
+  detail::require_function(rows, "dataset", "rows", "returns examples", where);
   check_names(columns);
   // Refuses examples that leave no axis for the rows.
   for (const DatasetColumn& column : columns) with_rows(column.example.shape, size);

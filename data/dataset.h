@@ -33,9 +33,11 @@ class Dataset {
   /// may be called from any thread, and by several at once.
   using Rows = std::function<std::vector<Tensor>(std::span<const std::int64_t> indices)>;
 
-  /// A dataset of your own with `size` examples. Throws `ArgumentError` for a negative size, no
-  /// columns, or two columns of one name, and `ShapeError` for examples of 8 axes.
-  Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows);
+  /// A dataset of your own with `size` examples. Throws `ArgumentError` for a negative size, an
+  /// empty function, no columns, or two columns of one name, and `ShapeError` for examples of 8
+  /// axes.
+  Dataset(std::int64_t size, std::vector<DatasetColumn> columns, Rows rows,
+          Where where = Where::current());
 
   /// Number of examples.
   std::int64_t size() const;

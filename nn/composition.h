@@ -9,6 +9,7 @@
 #include "autodiff/export.h"
 #include "autodiff/located.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/require_function.h"
 #include "nn/parameters.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -29,6 +30,7 @@ class Dropout {
 /// Calls a layer so that what it records has the line of the caller, if the layer takes one.
 template <class Layer>
 Var call_layer(const Layer& layer, const Located& x) {
+  detail::require_function(layer, "layer", "a layer", "maps a Var to a Var", x.where);
   if constexpr (std::is_invocable_v<const Layer&, const Located&>) {
     return layer(x);
   } else {

@@ -12,22 +12,22 @@ namespace palimpsest::nn {
 namespace {
 
 /// The norms over all axes except one.
-Tensor norms_along(const Tensor& weight, int axis) {
+Tensor norms_along(const Tensor& weight, int axis, const Where& where) {
   Tape tape;
-  const Var w = tape.constant(weight);
-  const int kept = w.shape().wrap(axis, "weight_norm", Where::current());
-  const Var rows = w.rank() == 1 ? unsqueeze(w, 1) : transpose(w, 0, kept);
-  return norm(flatten(rows, 1, -1), 2, {1}).value().clone();
+  const Var w = tape.constant(weight, {}, where);
+  const int kept = w.shape().wrap(axis, "weight_norm", where);
+  const Var rows = w.rank() == 1 ? unsqueeze(w, 1, where) : transpose(w, 0, kept, where);
+  return norm(flatten(rows, 1, -1, where), 2, {1}, false, where).value().clone();
 }
 
 /// A left singular vector to start from.
-Tensor first_vector(const Tensor& weight, SpectralNormOptions options) {
+Tensor first_vector(const Tensor& weight, SpectralNormOptions options, const Where& where) {
   Tape tape;
   options.iterations = 15;
-  const Var w = tape.constant(weight);
-  const int rows = w.shape().wrap(options.axis, "spectral_norm", Where::current());
+  const Var w = tape.constant(weight, {}, where);
+  const int rows = w.shape().wrap(options.axis, "spectral_norm", where);
   const Tensor random = Tensor::normal({w.shape()[rows]}, 1, 0, 1, w.dtype());
-  return spectral_norm(w, tape.constant(random), options).u.value().clone();
+  return spectral_norm(w, tape.constant(random, {}, where), options, where).u.value().clone();
 }
 
 }  // namespace
@@ -102,9 +102,10 @@ Var BatchNormLayer::operator()(const Located& x) const {
 }
 
 WeightNorm::WeightNorm(Parameters parameters, const Shape& shape,
-                       const init::Initializer& initializer, const init::Fans& fans, int kept_axis)
+                       const init::Initializer& initializer, const init::Fans& fans, int kept_axis,
+                       Where where)
     : direction(parameters.add("weight_v", shape, initializer, fans)),
-      magnitude(parameters.add("weight_g", norms_along(direction.tensor(), kept_axis))),
+      magnitude(parameters.add("weight_g", norms_along(direction.tensor(), kept_axis, where))),
       axis(kept_axis) {}
 
 Var WeightNorm::on(const Located& x) const {
@@ -115,9 +116,9 @@ Var WeightNorm::on(const Located& x) const {
 
 SpectralNormLayer::SpectralNormLayer(Parameters parameters, const Shape& shape,
                                      const init::Initializer& initializer, const init::Fans& fans,
-                                     const SpectralNormOptions& given)
+                                     const SpectralNormOptions& given, Where where)
     : weight(parameters.add("weight", shape, initializer, fans)),
-      u(parameters.add_state("u", first_vector(weight.tensor(), given))),
+      u(parameters.add_state("u", first_vector(weight.tensor(), given, where))),
       options(given),
       mode_(parameters) {}
 

@@ -75,7 +75,7 @@ struct WeightNorm {
   /// Adds "weight_v", and "weight_g" with its norms, so that both weights are equal at first.
   /// Throws `ShapeError` for an axis that does not exist.
   WeightNorm(Parameters parameters, const Shape& shape, const init::Initializer& initializer,
-             const init::Fans& fans, int kept_axis = 0);
+             const init::Fans& fans, int kept_axis = 0, Where where = Where::current());
   Var on(const Located& x) const;
 };
 
@@ -90,7 +90,8 @@ struct SpectralNormLayer {
   /// Adds "weight", and "u" after some steps of the power method. Throws `ShapeError` for an axis
   /// that does not exist.
   SpectralNormLayer(Parameters parameters, const Shape& shape, const init::Initializer& initializer,
-                    const init::Fans& fans, const SpectralNormOptions& given = {});
+                    const init::Fans& fans, const SpectralNormOptions& given = {},
+                    Where where = Where::current());
   /// The normalized weight on the tape of x.
   Var on(const Located& x) const;
 

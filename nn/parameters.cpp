@@ -35,6 +35,9 @@ std::string list_of(const std::vector<std::string>& names) {
                              : text;
 }
 
+/// True for tensors of one storage.
+bool share(const Tensor& a, const Tensor& b) { return a.bytes() > 0 && a.raw() == b.raw(); }
+
 void copy_into(const Tensor& target, const Tensor& source) {
   const Tensor converted = source.to(target.dtype());
   std::copy_n(converted.raw(), converted.bytes(), target.raw());
@@ -80,6 +83,7 @@ struct Parameters::Contents {
   std::uint64_t seed;
   DType dtype;
   bool is_training = true;
+  bool may_be_frozen = false;                                // some parameters
   std::map<std::string, Parameter, std::less<>> parameters;  // by full name
 };
 
@@ -109,6 +113,11 @@ Parameter Parameters::add_entry(std::string_view name, const Tensor& tensor, boo
   }
   const Parameter added(
       std::make_shared<Parameter::Entry>(Parameter::Entry{full, tensor, is_state, false}));
+  if (contents_->may_be_frozen) {
+    for (const auto& [other, each] : contents_->parameters) {
+      if (share(each.tensor(), tensor)) added.entry_->is_frozen |= each.entry_->is_frozen;
+    }
+  }
   contents_->parameters.emplace(full, added);
   return added;
 }
@@ -116,6 +125,10 @@ Parameter Parameters::add_entry(std::string_view name, const Tensor& tensor, boo
 Parameter Parameters::add(std::string_view name, const Shape& shape,
                           const init::Initializer& initializer, const init::Fans& fans) {
   const ValueType type{shape, contents_->dtype};
+  if (!initializer) {
+    throw ArgumentError("[parameters] '" + full_name(name) +
+                        "' has an empty function as initializer; give one, such as init::normal()");
+  }
   return add(name, initializer(type, fans, seed_of(contents_->seed, full_name(name))));
 }
 
@@ -194,7 +207,15 @@ void Parameters::set_frozen(bool frozen) const {
     throw ArgumentError("[parameters] no parameter has a name that begins with '" + prefix_ +
                         "'; summary() lists all names");
   }
-  for (const Parameter& each : own) each.entry_->is_frozen = frozen;
+  std::set<const std::byte*> tensors;
+  for (const Parameter& each : own) {
+    each.entry_->is_frozen = frozen;
+    if (each.tensor().bytes() > 0 && !each.is_state()) tensors.insert(each.tensor().raw());
+  }
+  for (const auto& [name, each] : contents_->parameters) {
+    if (tensors.contains(each.tensor().raw())) each.entry_->is_frozen = frozen;
+  }
+  contents_->may_be_frozen |= frozen;
 }
 
 void Parameters::freeze() { set_frozen(true); }

@@ -117,8 +117,11 @@ class Parameters {
   /// See `Tape::ModuleScope`.
   Tape::ModuleScope scope(Tape& tape) const;
 
-  /// Frozen parameters are recorded as constants. States stay as they are. Both throw
-  /// `ArgumentError` for a named scope without parameters, which may be a misspelt one.
+  /// Frozen parameters are recorded as constants, which have no gradients. States stay as they are.
+  /// Names that share a tensor are frozen and unfrozen together, whichever of them this scope has;
+  /// so is a name that is added later. A program that is already recorded does not change. Give an
+  /// `Execution` the new `tensors()`. Both throw `ArgumentError` for a named scope without
+  /// parameters, which may be a misspelt one.
   void freeze();
   void unfreeze();
 

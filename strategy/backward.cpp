@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "autodiff/gradient.h"
 #include "autodiff/recording_guards.h"
@@ -13,6 +14,7 @@
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
+#include "strategy/loops/step_recorder.h"
 #include "strategy/run/present.h"
 #include "strategy/run/tape_reading.h"
 
@@ -75,9 +77,39 @@ const Tensor& Gradients::operator[](const Var& parameter) const {
   return entry->gradient;
 }
 
+const Tensor& Gradients::operator[](std::string_view name) const {
+  const auto has_name = [&](const Entry& entry) { return !name.empty() && entry.name == name; };
+  const auto found = std::ranges::find_if(entries_, has_name);
+  if (found != entries_.end() && std::none_of(found + 1, entries_.end(), has_name)) {
+    return found->gradient;
+  }
+  if (found != entries_.end()) {
+    throw ArgumentError("[gradients] several parameters are called '" + found->name +
+                        "'; rename them, or ask by the Var of the parameter");
+  }
+  constexpr std::size_t most = 8;
+  std::size_t named = 0;
+  std::string names;
+  for (const Entry& entry : entries_) {
+    if (entry.name.empty() || ++named > most) continue;
+    names += (named > 1 ? ", '" : "'") + entry.name + "'";
+  }
+  if (named > most) names += " and " + std::to_string(named - most) + " more";
+  throw ArgumentError("[gradients] there is no parameter called '" + std::string(name) + "'; " +
+                      (named == 0 ? "none has a name, so ask by its Var" : "use one of " + names));
+}
+
 namespace {
 
 EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& where) {
+  if (StepRecorder::records(tape.recording())) {
+    throw ArgumentError(operation,
+                        "the body or condition of a loop is being recorded, so it cannot start a "
+                        "run of its tape; record derivatives there with gradient(), ask for "
+                        "numbers with value(), or call " +
+                            std::string(operation) + " before or after the loop",
+                        where);
+  }
   if (tape.evaluator() == nullptr) tape.set_evaluator(lazy());
   auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());
   if (evaluator == nullptr) {

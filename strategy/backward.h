@@ -3,6 +3,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodiff/export.h"
@@ -37,6 +38,10 @@ class Gradients {
   /// The gradient of the loss with respect to `parameter`: of its shape and dtype, zeros when the
   /// loss does not depend on it. Throws `ArgumentError` for a Var that is no parameter of the tape.
   const Tensor& operator[](const Var& parameter) const;
+  /// Likewise, by the name of the entry, with its scopes, as in `gradients["layer3/weight"]`. The
+  /// names are those of `Parameters`. Throws `ArgumentError` where no entry, or more than one, has
+  /// it.
+  const Tensor& operator[](std::string_view name) const;
   /// In the order in which the parameters were recorded.
   std::span<const Entry> entries() const { return entries_; }
   auto begin() const { return entries_.begin(); }

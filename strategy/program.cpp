@@ -9,6 +9,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/parallel.h"
+#include "autodiff/require_function.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/running.h"
@@ -28,12 +29,6 @@
 
 namespace palimpsest {
 namespace {
-
-template <class F>
-void require_function(const F& f, const Where& where) {
-  if (f) return;
-  throw ArgumentError("program", "the function is empty; give one that records values", where);
-}
 
 void require_own(const Tape& tape, std::span<const Var> outputs, const Where& where) {
   if (outputs.empty()) {
@@ -59,7 +54,7 @@ struct Program::State {
 
   /// Records `f`. With a precision, records it again as another program on the same leaves.
   std::vector<Var> record(const Record& f, const Precision* precision, const Where& where) {
-    require_function(f, where);
+    detail::require_function(f, "program", "the argument", "records values", where);
     if (precision != nullptr) {
       const RunOptions looking{.memory_budget = options.memory_budget, .threads = options.threads};
       tape.set_evaluator(precise(*precision, lazy(looking)));
@@ -124,7 +119,7 @@ Program Program::of_values(const Record& record, const Precision* precision, Run
 
 Program Program::of_gradients(const RecordLoss& record, const Precision* precision,
                               RunOptions options, const Where& where) {
-  require_function(record, where);
+  detail::require_function(record, "program", "the argument", "records a loss", where);
   const auto state = std::make_shared<State>(std::move(options));
   const auto record_all = [&](Tape& tape) {
     LossAndOutputs made = record(tape);

@@ -100,8 +100,8 @@ Var binary_cross_entropy(const Var& probabilities, const Var& targets, Reduction
     return palimpsest::where(impossible, -100, value, where);
   };
   const Var of_one =
-      bounded(equal(probabilities, 0), 1, [&](const Var& x) { return log(x, where); });
-  const Var of_zero = bounded(equal(probabilities, 1), 0,
+      bounded(equal(probabilities, 0, where), 1, [&](const Var& x) { return log(x, where); });
+  const Var of_zero = bounded(equal(probabilities, 1, where), 0,
                               [&](const Var& x) { return log1p(negate(x, where), where); });
   const Var wrong = multiply(1 - Located(targets, where), of_zero, where);
   const Var likelihood = add(multiply(targets, of_one, where), wrong, where);

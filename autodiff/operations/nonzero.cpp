@@ -8,6 +8,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 namespace {
@@ -77,6 +78,7 @@ struct Runs {
   Var number;  ///< of each one's run
 };
 Runs find_runs(const Var& lines, std::optional<std::int64_t> count, const Where& where) {
+  const Blame blame(lines.tape().recording(), where);
   const std::int64_t n = lines.shape()[0];
   Var changes = not_equal(slice(lines, 0, {.start = 1}, where),
                           slice(lines, 0, {.stop = n == 0 ? 0 : n - 1}, where), where);
@@ -88,6 +90,7 @@ Runs find_runs(const Var& lines, std::optional<std::int64_t> count, const Where&
 
 /// How many elements are in each run of n elements.
 Var lengths_of(const Var& places, std::int64_t n, const Where& where) {
+  const Blame blame(places.tape().recording(), where);
   const Var end = full(places.tape(), {1}, static_cast<double>(n), DType::i64, where);
   const Var all = concat({places, end}, 0, where);
   return slice(all, 0, {.start = 1}, where) - places;

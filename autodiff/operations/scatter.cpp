@@ -366,9 +366,11 @@ Var index_put(const Var& x, std::span<const Var> indices, const Var& values, boo
   const Var source = selected.result_axis == 0
                          ? wide
                          : permute(wide, to_front(wide.rank(), selected.result_axis, count), where);
-  const Var rows = accumulate ? selected.rows + index_add(source, 0, selected.places,
-                                                          selected.rows.shape()[0], where)
-                              : index_copy(selected.rows, 0, selected.places, source, where);
+  const Var rows =
+      accumulate
+          ? add(selected.rows,
+                index_add(source, 0, selected.places, selected.rows.shape()[0], where), where)
+          : index_copy(selected.rows, 0, selected.places, source, where);
   Shape arranged;
   for (const int axis : selected.order) arranged.push_back(x.shape()[axis]);
   return permute(reshape(rows, arranged, where), inverse_of(selected.order), where);

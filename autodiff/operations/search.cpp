@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "autodiff/gradient.h"
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -13,6 +14,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sort_line.h"
 #include "autodiff/operations/sorting.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 namespace {
@@ -160,13 +162,14 @@ Var edge_shares(Tape& tape, std::int64_t bins, DType dtype, const Where& where) 
 
 /// `bins` + 1 edges. The last one is exact, so that the largest element is counted.
 Var edges_of(const Var& x, std::int64_t bins, const std::optional<HistogramRange>& range,
-             const Where& where) {
+             const char* operation, const Where& where) {
+  const Blame blame(x.tape().recording(), where);
   Var low, high;
   if (range) {
     if (!(range->low < range->high) || !std::isfinite(range->high - range->low)) {
-      throw ArgumentError("histogram",
-                          "the range is from " + std::to_string(range->low) + " to " +
-                              std::to_string(range->high) + "; give finite numbers that ascend",
+      throw ArgumentError(operation,
+                          "the range is from " + number_text(range->low) + " to " +
+                              number_text(range->high) + "; give finite numbers that ascend",
                           where);
     }
     low = full(x.tape(), {1}, range->low, x.dtype(), where);
@@ -245,12 +248,27 @@ Var bincount(const Var& x, const BincountOptions& options, Where where) {
   return x.tape().record(bincount_operation, inputs, {&type, 1}, attributes, where);
 }
 
-Histogram histogram(const Var& x, std::int64_t bins, const HistogramOptions& options, Where where) {
-  require_floating(x, "histogram", where);
+namespace {
+
+Histogram equal_bins(const Var& x, std::int64_t bins, const HistogramOptions& options,
+                     const char* operation, const Where& where) {
+  require_floating(x, operation, where);
   if (bins < 1) {
-    throw ArgumentError("histogram", std::to_string(bins) + " bins; give at least 1", where);
+    throw ArgumentError(operation, std::to_string(bins) + " bins; give at least 1", where);
   }
-  return histogram(x, edges_of(x, bins, options.range, where), options, where);
+  return histogram(x, edges_of(x, bins, options.range, operation, where), options, where);
+}
+
+}  // namespace
+
+Histogram histogram(const Var& x, std::int64_t bins, const HistogramOptions& options, Where where) {
+  return equal_bins(x, bins, options, "histogram", where);
+}
+
+Var histc(const Var& x, std::int64_t bins, double low, double high, Where where) {
+  HistogramOptions options;
+  if (low != high) options.range = HistogramRange{low, high};
+  return equal_bins(x, bins, options, "histc", where).counts;
 }
 
 Histogram histogram(const Var& x, const Var& edges, const HistogramOptions& options, Where where) {
@@ -278,6 +296,7 @@ Histogram histogram(const Var& x, const Var& edges, const HistogramOptions& opti
   Var counts = slice(all, 0, {.start = 1, .stop = bins + 1}, where);
   if (!weights.defined()) counts = cast(counts, x.dtype(), where);
   if (options.density) {
+    const Blame blame(counts.tape(), where);
     const Var widths =
         slice(edges, 0, {.start = 1}, where) - slice(edges, 0, {.stop = bins}, where);
     counts = counts / (sum(counts, {}, false, where) * widths);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,6 +40,12 @@ struct TopkOptions {
 /// `ArgumentError` unless k is in [0, size of the axis].
 ValuesAndIndices topk(const Var& x, std::int64_t k, const TopkOptions& options = {},
                       Where where = Where::current());
+/// Likewise along an axis, of a Var or a tensor, as in `topk(x, 5, 1)`.
+template <class X>
+auto topk(const X& x, std::int64_t k, std::integral auto axis, bool largest = true,
+          Where where = Where::current()) {
+  return topk(x, k, TopkOptions{.axis = static_cast<int>(axis), .largest = largest}, where);
+}
 
 /// The k-th smallest element along `axis`, counted from 1, and its position: element k − 1 of
 /// `sort`. The axis is removed, or kept with size 1. Throws as `sort`, and `ArgumentError` unless k
@@ -144,6 +151,10 @@ Histogram histogram(const Var& x, std::int64_t bins, const HistogramOptions& opt
 /// Likewise between given edges (bins + 1), which ascend.
 Histogram histogram(const Var& x, const Var& edges, const HistogramOptions& options = {},
                     Where where = Where::current());
+/// The counts of `histogram` in [low, high], or from the smallest to the largest element where low
+/// and high are equal, as PyTorch's `histc`. Throws as `histogram`.
+Var histc(const Var& x, std::int64_t bins = 100, double low = 0, double high = 0,
+          Where where = Where::current());
 
 struct UniqueOptions {
   bool inverse = false;  ///< returns for each element of x its position among the values

@@ -270,6 +270,8 @@ TensorHistogram histogram(const Tensor& x, std::int64_t bins,
 TensorHistogram histogram(const Tensor& x, const Tensor& edges,
                           const TensorHistogramOptions& options = {},
                           Where where = Where::current());
+Tensor histc(const Tensor& x, std::int64_t bins = 100, double low = 0, double high = 0,
+             Where where = Where::current());
 TensorUnique unique(const Tensor& x, const UniqueOptions& options = {},
                     Where where = Where::current());
 TensorUnique unique_consecutive(const Tensor& x, const UniqueOptions& options = {},

@@ -131,6 +131,11 @@ TensorHistogram histogram(const Tensor& x, const Tensor& edges,
   return {all[0], all[1]};
 }
 
+Tensor histc(const Tensor& x, std::int64_t bins, double low, double high, Where where) {
+  Evaluation on("histc", where);
+  return on.result(palimpsest::histc(on(x), bins, low, high, where));
+}
+
 TensorUnique unique(const Tensor& x, const UniqueOptions& options, Where where) {
   Evaluation on("unique", where);
   const Unique made = palimpsest::unique(on(x), options, where);

@@ -118,7 +118,15 @@ class ReverseDriver {
   /// Throws `ArgumentError` for options or functions that are missing or contradict each other.
   ReverseDriver(ReverseFunctions<State, Adjoint> functions, ReverseOptions options,
                 Where where = Where::current())
-      : functions_(std::move(functions)), runner_(std::move(options), where) {}
+      : functions_(std::move(functions)), runner_(std::move(options), where) {
+    if (!functions_.advance || !functions_.seed ||
+        !functions_.reverse == !functions_.reverse_segment) {
+      throw ArgumentError(
+          "reverse",
+          "functions are missing; give advance, seed, and one of reverse and reverse_segment",
+          where);
+    }
+  }
 
   /// The adjoint of `state`, state 0. `state` is also the memory in which the steps run; its
   /// content is undefined afterwards. Nothing if the run ended early, as `stop_after` or `stop`
@@ -152,12 +160,6 @@ class ReverseDriver {
           state_value_(state),
           state_(object(state, functions.save, functions.load)),
           adjoint_(object(adjoint_value_, functions.save_adjoint, functions.load_adjoint)) {
-      if (!functions.advance || !functions.seed ||
-          !functions.reverse == !functions.reverse_segment) {
-        throw ArgumentError(
-            "[reverse] functions are missing; give advance, seed, and one of reverse and "
-            "reverse_segment");
-      }
       if (state_ == nullptr) {
         throw ArgumentError(
             "[reverse] the bytes of the state are not known; give save and load, or give its type "

@@ -1,5 +1,6 @@
 #include "checkpoint/stores/job_queue.h"
 
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
@@ -91,11 +92,24 @@ void JobQueue::offer() {
   threads_->arena.enqueue([state = state_] { state->run_all(); });
 }
 
+namespace {
+
+/// Whether TBB may use another thread. Otherwise it would print a warning when it is asked for one.
+bool has_other_threads() {
+  using Control = tbb::global_control;
+  return Control::active_value(Control::max_allowed_parallelism) > 1;
+}
+
+}  // namespace
+
 void JobQueue::add(Key key, std::function<void()> job) {
   bool must_offer;
   {
-    const std::lock_guard lock(state_->mutex);
+    std::unique_lock lock(state_->mutex);
     state_->jobs.push_back({key, std::move(job)});
+    if (!has_other_threads()) {
+      return state_->work_off(lock, [&] { return !state_->jobs.empty(); });
+    }
     must_offer = state_->must_offer();
   }
   if (must_offer) offer();
@@ -107,7 +121,7 @@ void JobQueue::wait(Key key) {
   state.work_off(lock, [&] { return state.has(key); });
   std::exception_ptr failure;
   if (auto node = state.failures.extract(key)) failure = std::move(node.mapped());
-  const bool must_offer = state.must_offer();
+  const bool must_offer = has_other_threads() && state.must_offer();
   lock.unlock();
   if (must_offer) offer();
   if (failure != nullptr) std::rethrow_exception(failure);

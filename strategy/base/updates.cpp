@@ -86,12 +86,9 @@ Tensor mean_of_parts(std::span<const Tensor> values, std::span<const std::int64_
   double count = 0;
   for (std::size_t part = 0; part < values.size(); ++part) {
     if (values[part].shape() != values[0].shape()) {
-      throw ShapeError("update_after_run",
-                       "parts of a batch update a tensor by shapes " +
-                           to_string(values[0].shape()) + " and " +
-                           to_string(values[part].shape()) +
-                           "; let each part record the same outputs and updates",
-                       Where::current());
+      throw ShapeError("[update_after_run] parts of a batch update a tensor by shapes " +
+                       to_string(values[0].shape()) + " and " + to_string(values[part].shape()) +
+                       "; let each part record the same outputs and updates");
     }
     const auto weight = static_cast<double>(examples[part]);
     const Tensor wide = values[part].to(DType::f64);

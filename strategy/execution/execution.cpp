@@ -208,16 +208,17 @@ Execution::Execution(Execution&&) noexcept = default;
 Execution& Execution::operator=(Execution&&) noexcept = default;
 
 Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
-                               std::span<const Tensor> batch) {
+                               std::span<const Tensor> batch, Where where) {
   State& state = *state_;
   const Running running(state.is_running, execution_runs);
   if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
-        "[execution] the strategy has gradient = none; call value(), or choose another gradient");
+        "execution", "the strategy has gradient = none; call value(), or choose another gradient",
+        where);
   }
   if (state.pipeline) {
     const auto scale = [&](const Var& made) { return state.scaled(made); };
-    const Gradients sum = state.pipeline->gradients(loss, parameters, batch, scale);
+    const Gradients sum = state.pipeline->gradients(loss, parameters, batch, scale, where);
     return state.finish(sum, sum.report(), {sum.outputs().begin(), sum.outputs().end()});
   }
   const int micro_batches = state.strategy.accumulation;
@@ -243,8 +244,9 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
       if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
       Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
-      recorded[r] = record_model(loss, tape, parameters, tensors);
-      if (state.cut.parts() > 1) require_all_given(tape, parameters);
+      recorded[r] = record_model(loss, tape, parameters, tensors, where);
+      require_not_frozen(tape, parameters, where);
+      if (state.cut.parts() > 1) require_all_given(tape, parameters, where);
       recorded[r].loss = state.scaled(recorded[r].loss);
       // Parts may run at the same time, so none of them may update.
       updates[r].assign(tape.updates().begin(), tape.updates().end());
@@ -298,10 +300,10 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
-                        std::span<const Tensor> batch) {
+                        std::span<const Tensor> batch, Where where) {
   State& state = *state_;
   const Running running(state.is_running, execution_runs);
-  if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
+  if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report, where);
   state.begin(BatchResults::values, parameters, batch, 1);
   state.value_count.clear();
   std::vector<Tensor> made(state.replicas.size());
@@ -309,7 +311,7 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
     const int part = static_cast<int>(r);
     const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
     Tape& tape = replica.tape_for_values(part, state.value_count);
-    made[r] = replica.evaluate(record_model(model, tape, parameters, tensors).loss);
+    made[r] = replica.evaluate(record_model(model, tape, parameters, tensors, where).loss);
   });
   state.report = state.take_report(0);
   return put_together(made);

@@ -62,14 +62,14 @@ class Execution {
   /// `ArgumentError` or `ShapeError`. Throws `BudgetError` when the budget is too small; in a lazy
   /// mode before any replica computes.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
-                      std::span<const Tensor> batch);
+                      std::span<const Tensor> batch, Where where = Where::current());
 
   /// The model's output for a batch, without auxiliary outputs. Each replica, or each micro-batch
   /// of a pipeline, computes one part, and the parts are concatenated along the first axis. The
   /// tensor that joins the parts of replicas does not count towards any budget. A lazy mode keeps
   /// no value longer than it is needed. Throws as `gradients`.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
-               std::span<const Tensor> batch);
+               std::span<const Tensor> batch, Where where = Where::current());
   /// The report of the last call of `value`.
   const Report& report() const;
 

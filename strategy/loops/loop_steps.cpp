@@ -175,7 +175,7 @@ class RecordedSteps final : public LoopSteps {
   }
 
   RecordedStep record(const LoopBody& f, std::uint32_t step, const Addresses& state) {
-    StepRecorder recorder(loop_.body(), loop_.captured());
+    StepRecorder recorder(loop_.body(), loop_.captured(), arguments_.round_of(step));
     const auto look = [&](const RecordedStep& recorded, ValueId value, std::byte* to) {
       require_captured(recorder, step);
       run(recorded, {recorded.arguments(), {value}, recorded.tape->node_count()}, step,

@@ -178,8 +178,9 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
 
   std::vector<Var> named;
   for (const Var& value : options.captured) named.push_back(tape.here(value, body.name(), where));
-  StepRecorder recorder(body, std::move(named));
-  const std::uint32_t round = body.generation * body.spread(count);
+  // As `LoopArguments` counts it for step 0, also in a step of another loop.
+  const std::uint32_t round = (body.generation + StepRecorder::round_on(tape)) * body.spread(count);
+  StepRecorder recorder(body, std::move(named), round);
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
     look(step, value, operands, recorder.captured(), round, to);
   };

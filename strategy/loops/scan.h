@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/require_function.h"
 #include "autodiff/var.h"
 #include "checkpoint/chains/disk_costs.h"
 #include "checkpoint/plan.h"
@@ -151,6 +152,7 @@ template <class F>
   requires std::is_invocable_r_v<std::vector<Var>, F&, std::span<const Var>, const StepNumber&>
 std::vector<Var> scan(std::span<const Var> state, std::int64_t steps, F body,
                       const LoopOptions& options = {}, Where where = Where::current()) {
+  detail::require_function(body, "scan", "the body", "records a step", where);
   const auto step = [body = std::move(body)](std::span<const Var> xs, std::span<const Var>,
                                              const StepNumber& n) mutable {
     return LoopStep{body(xs, n)};
@@ -171,6 +173,7 @@ template <class F>
   requires std::is_invocable_r_v<Var, F&, const Var&, const StepNumber&>
 Var scan(const Var& state, std::int64_t steps, F body, const LoopOptions& options = {},
          Where where = Where::current()) {
+  detail::require_function(body, "scan", "the body", "records a step", where);
   const auto step = [body = std::move(body)](std::span<const Var> xs, std::span<const Var>,
                                              const StepNumber& n) mutable {
     return LoopStep{{body(xs[0], n)}};

@@ -13,8 +13,8 @@ namespace palimpsest {
 /// Computes values for a body that looks at them. The user may keep these values.
 class StepRecorder::Looking final : public Evaluator {
  public:
-  Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite)
-      : made_(made), look_(look), rewrite_(rewrite) {}
+  Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite, std::uint32_t round)
+      : made_(made), look_(look), rewrite_(rewrite), round_(round) {}
 
   void on_record(Tape&, std::uint32_t) override {}
   void on_clear(Tape&) noexcept override {}
@@ -30,6 +30,7 @@ class StepRecorder::Looking final : public Evaluator {
     tape.set_buffer(value, seen.buffer());
   }
   InnerRewrite inner() const override { return rewrite_; }
+  std::uint32_t round() const { return round_; }
   /// Drops all values except constants: a planned step has no others. It visits the whole tape,
   /// since ids in a checkpoint may soon belong to other values.
   void forget(Tape& tape) {
@@ -41,6 +42,7 @@ class StepRecorder::Looking final : public Evaluator {
   RecordedStep& made_;
   const Look& look_;
   const InnerRewrite& rewrite_;
+  std::uint32_t round_;
 };
 
 std::vector<ValueId> RecordedStep::arguments() const {
@@ -133,7 +135,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   }
   made_.number = leaf({Shape{}, DType::i64});
   for (const Var& value : captured_) made_.captured.push_back(leaf(value.type()));
-  const auto looking = std::make_shared<Looking>(made_, look, body_.rewrite);
+  const auto looking = std::make_shared<Looking>(made_, look, body_.rewrite, round_);
   tape.set_evaluator(looking);
   LoopStep recorded;
   {
@@ -167,6 +169,11 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
 
 bool StepRecorder::records(const Tape& tape) {
   return dynamic_cast<const Looking*>(tape.evaluator().get()) != nullptr;
+}
+
+std::uint32_t StepRecorder::round_on(const Tape& tape) {
+  const auto* const looking = dynamic_cast<const Looking*>(tape.evaluator().get());
+  return looking != nullptr ? looking->round() : 0;
 }
 
 ValueId StepRecorder::leaf(const ValueType& type) {

@@ -34,6 +34,9 @@ template <class Condition, class F>
            std::is_invocable_r_v<Var, F&, const Var&, const StepNumber&>
 Var while_loop(const Var& state, Condition condition, F body, const LoopOptions& options = {},
                Where where = Where::current()) {
+  detail::require_function(condition, "while_loop", "the condition", "records whether to continue",
+                           where);
+  detail::require_function(body, "while_loop", "the body", "records a step", where);
   const auto goes_on = [condition = std::move(condition)](std::span<const Var> xs,
                                                           const StepNumber&) mutable {
     return condition(xs[0]);

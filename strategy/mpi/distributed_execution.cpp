@@ -122,7 +122,7 @@ struct DistributedExecution::State {
 
   Gradients step_of_pipeline(const DistributedStep::Input& input) {
     Gradients made = pipeline->step({input.loss, input.parameters, input.batch, input.verifies,
-                                     count, scaler ? &*scaler : nullptr});
+                                     count, scaler ? &*scaler : nullptr, input.where});
     reports = pipeline->take_reports();
     return made;
   }
@@ -184,14 +184,14 @@ void DistributedExecution::verify(std::span<const Tensor> parameters) {
 
 Gradients DistributedExecution::gradients(const ModelFunction& loss,
                                           std::span<const Tensor> parameters,
-                                          std::span<const Tensor> batch) {
-  return state_->step({loss, parameters, batch, true, state_->is_verification_due()});
+                                          std::span<const Tensor> batch, Where where) {
+  return state_->step({loss, parameters, batch, true, state_->is_verification_due(), where});
 }
 
 Gradients DistributedExecution::gradients_of_shard(const ModelFunction& loss,
                                                    std::span<const Tensor> parameters,
-                                                   std::span<const Tensor> shard) {
-  return state_->step({loss, parameters, shard, false, state_->is_verification_due()});
+                                                   std::span<const Tensor> shard, Where where) {
+  return state_->step({loss, parameters, shard, false, state_->is_verification_due(), where});
 }
 
 namespace {

@@ -112,11 +112,11 @@ class DistributedExecution {
   /// The report is that of this rank. In a pipeline it has the stages of all ranks and their
   /// timeline, each by its own clock. Throws as `Execution::gradients`, and `RankError`.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
-                      std::span<const Tensor> batch);
+                      std::span<const Tensor> batch, Where where = Where::current());
   /// Likewise, but every rank gives its own shard of the batch. Shards may differ in size. Throws
   /// `ArgumentError` for a shard without examples, and for a pipeline, which has no shards.
   Gradients gradients_of_shard(const ModelFunction& loss, std::span<const Tensor> parameters,
-                               std::span<const Tensor> shard);
+                               std::span<const Tensor> shard, Where where = Where::current());
 
   /// Everything that later steps depend on, except strategy, options and arguments. That is the
   /// number of steps, the order in which gradients are stored, and the loss scaler. The entries

@@ -103,8 +103,10 @@ void DistributedStep::compute_part(int micro_batch) {
            micro_batch == 0, micro_batch == micro_batches() - 1};
   // The index is the one in a single process, so random operations draw the same numbers.
   Tape& tape = setting_.replica.tape(micro_batch, part(micro_batch), setting_.count);
-  LossAndOutputs recorded = record_model(input_.loss, tape, input_.parameters, parts_[k]);
-  if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters);
+  LossAndOutputs recorded =
+      record_model(input_.loss, tape, input_.parameters, parts_[k], input_.where);
+  require_not_frozen(tape, input_.parameters, input_.where);
+  if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters, input_.where);
   TapeDigest digest = digest_of(tape);
   const std::uint64_t with_updates[] = {digest.structure, digest_of(tape.updates())};
   digest.structure = hash_bytes(std::as_bytes(std::span(with_updates)));
@@ -116,7 +118,8 @@ void DistributedStep::compute_part(int micro_batch) {
     others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
     require_same_updates(updates_.updates(), tape.updates());
   }
-  if (setting_.scaler != nullptr) recorded.loss = setting_.scaler->scale(recorded.loss);
+  if (setting_.scaler != nullptr)
+    recorded.loss = setting_.scaler->scale(recorded.loss, input_.where);
   append_updates(recorded);
   tape.forget_updates();
   const Gradients gradients = differentiate(recorded);

@@ -42,6 +42,7 @@ class DistributedStep final : public RunObserver {
     std::span<const Tensor> batch;  ///< the whole batch, or the shard of this rank
     bool is_whole;
     bool verifies;  ///< whether to compare parameters over ranks
+    Where where;    ///< the line of the user's call
   };
 
   DistributedStep(const Setting& setting, const Input& input) : setting_(setting), input_(input) {}

@@ -83,9 +83,9 @@ Gradients RankPipeline::step(const Input& input) {
 RankPipeline::Step RankPipeline::prepare(const Input& input) {
   require_parameters(input.parameters);
   const auto scale = [&](const Var& made) {
-    return input.scaler != nullptr ? input.scaler->scale(made) : made;
+    return input.scaler != nullptr ? input.scaler->scale(made, input.where) : made;
   };
-  flow_.record(input.loss, input.parameters, input.batch, scale, input.count);
+  flow_.record(input.loss, input.parameters, input.batch, scale, input.count, input.where);
   const int ranks_here = link_.ranks_here();
   flow_.plan(programs_,
              {.threads = threads_, .kept = runner_.kept(), .stage = link_.rank(), .free = [=] {

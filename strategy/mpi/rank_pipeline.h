@@ -34,6 +34,7 @@ class RankPipeline {
     bool verifies;       ///< whether to compare parameters over ranks
     const Tape& count;   ///< cleared once more than there were steps
     LossScaler* scaler;  ///< null if losses are not scaled
+    Where where;         ///< the line of the user's call
   };
   /// Throws the failure of this rank, or `RankError`.
   Gradients step(const Input& input);

@@ -1,5 +1,6 @@
 #include "strategy/mpi/rank_world.h"
 
+#include "autodiff/require_function.h"
 #include "strategy/mpi/rank_link.h"
 
 namespace palimpsest {
@@ -40,9 +41,10 @@ int RankWorld::rank() const { return link_->rank(); }
 int RankWorld::size() const { return link_->size(); }
 int RankWorld::ranks_here() const { return link_->ranks_here(); }
 
-void RankWorld::together(const std::function<void()>& work) {
+void RankWorld::together(const std::function<void()>& work, Where where) {
   std::exception_ptr failure;
   try {
+    detail::require_function(work, "together", "the argument", "does the work of a rank", where);
     work();
   } catch (...) {
     failure = std::current_exception();

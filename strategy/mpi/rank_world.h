@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "autodiff/error.h"
 #include "autodiff/export.h"
 #include "strategy/mpi/rank_error.h"
 
@@ -41,7 +42,7 @@ class RankWorld {
 
   /// Does work that may fail on some ranks, such as reading a file. All ranks call it. Throws what
   /// `work` throws, and `RankError`.
-  void together(const std::function<void()>& work);
+  void together(const std::function<void()>& work, Where where = Where::current());
 
   /// The first rank that failed in the last call of all ranks, if any. That rank should report the
   /// error to the user.

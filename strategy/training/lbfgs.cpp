@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "autodiff/number_text.h"
+#include "autodiff/require_function.h"
 #include "strategy/training/flat_vectors.h"
 #include "strategy/training/line_search.h"
 #include "strategy/training/settings.h"
@@ -248,12 +249,15 @@ std::string to_string(LbfgsStop stop) {
 }
 
 LbfgsResult minimize_lbfgs(const std::vector<Tensor>& tensors, const Objective& function,
-                           const LbfgsOptions& options) {
+                           const LbfgsOptions& options, Where where) {
+  detail::require_function(function, "lbfgs", "the argument", "returns the value and its gradients",
+                           where);
   return LbfgsRun(tensors, function, options).run();
 }
 
-LbfgsResult minimize_lbfgs(const std::function<Gradients()>& gradients,
-                           const LbfgsOptions& options) {
+LbfgsResult minimize_lbfgs(const std::function<Gradients()>& gradients, const LbfgsOptions& options,
+                           Where where) {
+  detail::require_function(gradients, "lbfgs", "the argument", "returns gradients", where);
   std::optional<Gradients> first = gradients();
   const std::vector<Tensor> tensors = values_of(*first);
   const auto function = [&](std::span<const Tensor>) {
@@ -268,7 +272,7 @@ LbfgsResult minimize_lbfgs(const std::function<Gradients()>& gradients,
     for (const auto& entry : found) at.gradients.push_back(entry.gradient);
     return at;
   };
-  return minimize_lbfgs(tensors, function, options);
+  return minimize_lbfgs(tensors, function, options, where);
 }
 
 }  // namespace palimpsest

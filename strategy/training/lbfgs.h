@@ -76,12 +76,12 @@ struct LbfgsResult {
 /// the tensors' dtypes. It keeps 5 + 2·memory vectors of f64. The bits do not depend on the number
 /// of threads.
 ///
-/// Throws `ArgumentError` for options out of range, for a tensor that occurs twice, and for another
-/// number of gradients than tensors. Also throws it if the value or gradient at the start is not
-/// finite. Throws `DTypeError` for tensors that are not floating, `ShapeError` for a gradient of
-/// another shape.
+/// Throws `ArgumentError` for an empty function, for options out of range, for a tensor that occurs
+/// twice, and for another number of gradients than tensors. Also throws it if the value or gradient
+/// at the start is not finite. Throws `DTypeError` for tensors that are not floating, `ShapeError`
+/// for a gradient of another shape.
 LbfgsResult minimize_lbfgs(const std::vector<Tensor>& tensors, const Objective& function,
-                           const LbfgsOptions& options = {});
+                           const LbfgsOptions& options = {}, Where where = Where::current());
 
 /// Likewise, for the loss and parameters of `backward` or of a `Runner`. `gradients` records the
 /// same parameters each time, and is called again after their tensors have changed:
@@ -93,6 +93,6 @@ LbfgsResult minimize_lbfgs(const std::vector<Tensor>& tensors, const Objective& 
 ///
 /// Throws `ArgumentError` when a later call returns gradients of other tensors.
 LbfgsResult minimize_lbfgs(const std::function<Gradients()>& gradients,
-                           const LbfgsOptions& options = {});
+                           const LbfgsOptions& options = {}, Where where = Where::current());
 
 }  // namespace palimpsest

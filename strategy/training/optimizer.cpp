@@ -137,7 +137,7 @@ std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> 
     throw ArgumentError(owner + std::to_string(entries.size()) +
                         " parameters given after steps with " + std::to_string(kept_.size()) +
                         "; " + (is_more ? "call tape.clear() before each step, or use" : "use") +
-                        " one optimizer per model");
+                        " one optimizer per model, and a new one after freeze() and unfreeze()");
   }
   std::vector<std::size_t> places;
   std::vector<bool> is_taken(kept_.size());

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "autodiff/require_function.h"
 #include "strategy/training/settings.h"
 
 namespace palimpsest {
@@ -29,13 +30,18 @@ struct CyclePhase {
 
 }  // namespace
 
-RateSchedule::RateSchedule(std::function<double(std::int64_t)> rate) : rate_(std::move(rate)) {
-  if (rate_ == nullptr) throw ArgumentError("[schedule] the function is empty; give one");
+RateSchedule::RateSchedule(std::function<double(std::int64_t)> rate, Where where)
+    : rate_(std::move(rate)) {
+  detail::require_function(rate_, "schedule", "the rate", "returns the rate of a step", where);
 }
 
 double RateSchedule::at(std::int64_t step) const {
   require_setting(step >= 0, "schedule", "the step", static_cast<double>(step), not_negative);
-  return rate_(step);
+  const double rate = rate_(step);
+  const bool is_rate = rate >= 0 && std::isfinite(rate);
+  require_setting(is_rate, "schedule", "the rate of step " + std::to_string(step), rate,
+                  "a finite number, 0 or more");
+  return rate;
 }
 
 RateSchedule constant_rate(double rate) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "autodiff/error.h"
 #include "autodiff/export.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -17,10 +18,12 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// The schedules below follow the formulas of PyTorch's schedulers of the same kind.
 class RateSchedule {
  public:
-  /// `rate(step)` must not be negative.
-  explicit RateSchedule(std::function<double(std::int64_t step)> rate);
+  /// `rate(step)` must be 0 or more, and finite. Throws `ArgumentError` for an empty function.
+  explicit RateSchedule(std::function<double(std::int64_t step)> rate,
+                        Where where = Where::current());
 
-  /// The rate for a step. Throws `ArgumentError` for a negative step.
+  /// The rate for a step. Throws `ArgumentError` for a negative step, and where the function
+  /// returns a negative rate or one that is not finite.
   double at(std::int64_t step) const;
   double operator()(std::int64_t step) const { return at(step); }
 

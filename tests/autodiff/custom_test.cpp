@@ -1,6 +1,8 @@
 #include "autodiff/custom.h"
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "autodiff/gradcheck.h"
@@ -15,6 +17,7 @@
 #include "strategy/backward.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
+#include "tests/error_of.h"
 
 namespace palimpsest::custom_test {
 namespace {
@@ -89,6 +92,51 @@ TEST_CASE("a user's operation tells planners its cost and workspace") {
   CHECK(workspace_of(node, 1) == 5 * 64);
   CHECK(tape.describe(y.node()) == "sine_and_product #1");
   CHECK_THAT(y.value().at(2), Catch::Matchers::WithinAbs(std::sin(x.value().at(2)), 4e-3));
+}
+
+TEST_CASE("a cost or workspace that throws concerns only what needs its node") {
+  using Change = void (*)(CustomDefinition&);
+  const std::pair<Change, const char*> rows[] = {
+      {[](CustomDefinition& user) {
+         user.workspace = [](const NodeView&, int) -> Bytes { throw std::out_of_range("too far"); };
+       },
+       "its workspace threw: too far"},
+      {[](CustomDefinition& user) {
+         user.workspace = [](const NodeView&, int) { return Bytes{-8}; };
+       },
+       "its workspace returned -8 bytes"},
+      {[](CustomDefinition& user) { user.cost = [](const NodeView&) -> Cost { throw 7; }; },
+       "its cost threw an unknown exception"},
+  };
+  for (const auto& [change, words] : rows) {
+    CustomDefinition user = sine_and_product();
+    change(user);
+    for (const bool fuse : {true, false}) {
+      for (const Bytes budget : {unlimited, Bytes{1} << 20}) {
+        const RunOptions options{.memory_budget = budget, .fuse = fuse};
+        INFO(words << (fuse ? ", fused" : ""));
+        Tape tape(lazy(options));
+        const Var x = tape.parameter(some({3}, 1));
+        const Var bad = CustomOperation(user)({x, stop_gradient(x)});
+        const Var square = sum(x * x);
+        for (int i = 0; i < 2; ++i) {
+          CHECK(backward(square, options)[x].at(1) == 2 * x.value().at(1));
+          const auto names = {std::string("[sine_and_product]"), std::string(words),
+                              std::string("custom_test.cpp")};
+          CHECK_THROWS_AS(bad.value(), ArgumentError);
+          check_error([&] { bad.value(); }, names);
+          check_error([&] { evaluate(sum(bad), options); }, names);
+        }
+      }
+    }
+    for (const bool online : {false, true}) {
+      Tape tape(online ? eager({.memory_budget = 1 << 20}) : eager());
+      const Var x = tape.parameter(some({3}, 1));
+      if (!online && std::string(words).find("cost") != std::string::npos) continue;
+      CHECK_THROWS_AS(CustomOperation(user)({x, x}), ArgumentError);
+      CHECK(backward(sum(x * x))[x].at(1) == 2 * x.value().at(1));
+    }
+  }
 }
 
 TEST_CASE("a user's operation without type function has one output like its first input") {
@@ -222,7 +270,8 @@ TEST_CASE("tapes on eight threads share one operation") {
     for (Tensor& result : found) {
       threads.emplace_back([&] {
         Tape tape;
-        result = gradient(chain(tape, operation), tape.var(0)).value();
+        const Var y = chain(tape, operation);
+        result = gradient(y, tape.var(0)).value();
       });
     }
     for (std::thread& thread : threads) thread.join();

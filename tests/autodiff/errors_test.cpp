@@ -102,7 +102,7 @@ TEST_CASE("empty and stale handles are named with the operation and the line") {
       {[](Values& v) { jacobian(v.x, Var()); }, {"[jacobian]", empty}},
       {[](Values& v) { hessian(Var(), v.x); }, {"[hessian]", empty}},
       {[](Values& v) { jvp(Var(), v.x, v.x); }, {"[jvp]", empty}},
-      {[](Values& v) { jvp(v.x, v.x, Var()); }, {"[gradient]", empty}},
+      {[](Values& v) { jvp(v.x, v.x, Var()); }, {"[jvp]", empty}},
       {[](Values& v) { hvp(Var(), v.x, v.x); }, {"[hvp]", empty}},
       {[](Values&) { sum_to(Var(), {}); }, {"[sum_to]", empty}},
       {[](Values& v) { v.tape.clear(), v.x + v.x; }, {"[add]", stale}},

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <deque>
 #include <set>
+#include <string>
 
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
@@ -229,6 +230,31 @@ TEST_CASE("every registered operation has a row") {
     if (covered.count(operation->name) == 0) missing.append(operation->name).append(" ");
   }
   CHECK(missing == "");
+}
+
+TEST_CASE("every node names a line of the user, in derivatives too") {
+  for (const OperationRow& row : all_rows()) {
+    Tape tape;
+    std::vector<Var> xs, floating;
+    for (const Tensor& input : row.inputs) {
+      const bool is_parameter = is_floating(input.dtype());
+      xs.push_back(is_parameter ? tape.parameter(input) : tape.constant(input));
+      if (is_parameter) floating.push_back(xs.back());
+    }
+    Var y = row.call(xs);
+    for (int order = 0; order < row.order; ++order) {
+      const std::vector<Var> both{y, y};
+      y = vjp(both, floating, {})[0];
+    }
+    std::set<std::string> foreign;
+    for (NodeId node = 0; node < tape.node_count(); ++node) {
+      const std::string place = to_string(tape.where(node));
+      if (place.find("/tests/") != place.npos) continue;
+      foreign.insert(std::string(tape.operation(node).name) + " of " + place);
+    }
+    INFO(row.operation << ", " << row.label);
+    CHECK(foreign == std::set<std::string>());
+  }
 }
 
 TEST_CASE("operations have names of their own") {

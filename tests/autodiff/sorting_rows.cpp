@@ -109,6 +109,7 @@ std::vector<OperationRow> sorting_rows() {
          return square(
              histogram(xs[0], 4, {.range = HistogramRange{-1.5, 1.5}, .weights = xs[1]}).counts);
        }},
+      {"bincount", "histc", {x}, [](auto xs) { return histc(xs[0], 4, -1.5, 1.5); }, 0},
       {"bincount",
        "density between edges",
        {x, edges},

@@ -11,6 +11,7 @@
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/tensor_functions.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
@@ -160,6 +161,33 @@ TEST_CASE("searchsorted counts the elements below", "[sorting]") {
   CHECK(elements(searchsorted(empty, x)) == Numbers(7, 0));
   const Var half = tape.constant(f64({0.5, nan}));
   CHECK(elements(searchsorted(sorted, half)) == Numbers{3, 5});
+}
+
+TEST_CASE("topk takes an axis, of Vars and of tensors", "[sorting]") {
+  Tape tape;
+  const Tensor given = Tensor::matrix({{3, 1, 2}, {0, 5, 4}});
+  const Var x = tape.constant(given);
+  CHECK(elements(topk(x, 1, 0).values) == Numbers{3, 5, 4});
+  CHECK(elements(topk(x, 2, 1, false).values) == Numbers{1, 2, 0, 4});
+  CHECK(elements(topk(x, 1, {}).values) == Numbers{3, 5});  // the last axis, not axis 0
+  CHECK(same_bits(topk(given, 1, -2).values, topk(x, 1, 0).values.value()));
+  CHECK_THROWS_WITH(topk(x, 1, 2), Contains("[topk]") && Contains("sorting_test.cpp"));
+}
+
+TEST_CASE("histc counts as PyTorch's", "[sorting]") {
+  Tape tape;
+  const Var x = tape.parameter(f64({0, 1, 1, 3, 4, 9, -1, nan}));
+  const Var counts = histc(x, 4, 0, 4);
+  CHECK(counts.dtype() == DType::f64);
+  CHECK(elements(counts) == Numbers{1, 2, 0, 2});
+  const Var finite = tape.constant(Tensor::matrix({{2, 4}, {4, 6}}));
+  CHECK(elements(histc(finite, 4)) == Numbers{1, 0, 2, 1});  // from 2 to 6
+  CHECK(histc(finite).shape() == Shape{100});
+  CHECK(elements(gradient(sum(counts), x))[0] == 0);
+  CHECK(elements(tape.constant(histc(Tensor::vector({1, 2, 2}), 2, 1, 3))) == Numbers{1, 2});
+  CHECK_THROWS_WITH(histc(x, 4, 1, 0), Contains("[histc] the range is from 1 to 0"));
+  CHECK_THROWS_WITH(histc(x, 0), Contains("[histc] 0 bins"));
+  CHECK_THROWS_WITH(histc(cast(finite, DType::i64)), Contains("[histc]"));
 }
 
 TEST_CASE("histograms include their last edge and leave out what is outside", "[sorting]") {

@@ -87,6 +87,12 @@ TEST_CASE("malformed files are errors that name line and column") {
     CHECK_THROWS_WITH(read(row.text, row.tensors),
                       Contains("[read_csv] /tmp/") && Contains(row.words));
   }
+  CHECK_THROWS_WITH(
+      read(std::string("a\n1\0 2\n", 7)),
+      Contains("line 2, column 1: '1\\x00 2' in 'a' is no number of f64; correct it"));
+  CHECK_THROWS_WITH(read("\"a\rb\",c\nx\x1b,1\n"), Contains("'x\\x1b' in 'a\\x0db' is no number"));
+  CHECK_THROWS_WITH(read("a\n1234567890123456789012345678901234567x\u00e4\u00e4\n"),
+                    Contains("345678901234567x\u00e4…' in 'a' is no number"));
   CHECK_THROWS_WITH(read_csv("/nowhere/file"), Contains("cannot open /nowhere/file"));
   CHECK_THROWS_WITH(read_csv("/tmp"), Contains("is a folder"));
 }

@@ -85,7 +85,7 @@ TEST_CASE("datasets that cannot be are errors") {
   const auto none = [](std::span<const std::int64_t>) { return std::vector<Tensor>(); };
   check_error([&] { Dataset(-1, {{"x", {}}}, none); }, {"-1 examples"});
   check_error([&] { Dataset(1, {}, none); }, {"needs a column"});
-  check_error([&] { Dataset(1, {{"x", {}}}, nullptr); }, {"function is empty"});
+  check_error([&] { Dataset(1, {{"x", {}}}, nullptr); }, {"empty function"});
   check_error([&] { Dataset(1, {{"x", {}}, {"x", {}}}, none); }, {"two columns are called 'x'"});
   CHECK_NOTHROW(Dataset(1, {{"", {}}, {"", {}}}, none));
   check_error([&] { Dataset(1, {{"x", {{1, 1, 1, 1, 1, 1, 1, 1}}}}, none); }, {"axes"});

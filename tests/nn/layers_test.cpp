@@ -172,6 +172,8 @@ TEST_CASE("a normalized weight starts as its initial value, and its norms are pa
   const Var twice = norm.on(other.constant(Tensor::ones({1})));
   CHECK(max(abs(twice - 2.0 * norm.direction.on(other))).item() < 1e-15);
   CHECK_THROWS_AS(nn::WeightNorm(p / "b", {3}, nn::init::ones(), {}, 1), ShapeError);
+  CHECK_THROWS_WITH(nn::WeightNorm(p / "c", {3}, nn::init::ones(), {}, 1),
+                    Catch::Matchers::Contains("layers_test.cpp"));
 }
 
 TEST_CASE("spectral norms improve their vector once per step in training") {

@@ -112,6 +112,119 @@ TEST_CASE("frozen parameters have no gradients") {
   CHECK(model.parameters.tensors().size() == 4);
 }
 
+TEST_CASE("names that share a tensor are frozen together") {
+  const Tensor tensor = Tensor::vector({1, 2});
+  nn::Parameters own;
+  const nn::Parameter a = (own / "a").add("weight", tensor);
+  const nn::Parameter b = (own / "b").add("weight", tensor);
+  (own / "a").freeze();
+  CHECK_FALSE(a.is_trainable());
+  CHECK_FALSE(b.is_trainable());
+  const nn::Parameter c = (own / "c").add("weight", tensor);
+  CHECK_FALSE(c.is_trainable());
+  CHECK((own / "c").add("other", Tensor::vector({1})).is_trainable());
+  (own / "b").unfreeze();
+  CHECK(a.is_trainable());
+  CHECK(c.is_trainable());
+}
+
+TEST_CASE("what a frozen name records has no gradient, whatever else shares its tensor") {
+  const Tensor tensor = Tensor::vector({1, 2});
+  nn::Parameters frozen, trained;
+  const nn::Parameter a = frozen.add("a", tensor);
+  const nn::Parameter b = trained.add("b", tensor);
+  frozen.freeze();
+  for (const bool is_frozen_first : {true, false}) {
+    Tape tape;
+    Var loss;
+    if (is_frozen_first) {
+      const Var by_a = sum(3.0 * a.on(tape));
+      loss = by_a + sum(2.0 * b.on(tape));
+    } else {
+      const Var by_b = sum(2.0 * b.on(tape));
+      loss = by_b + sum(3.0 * a.on(tape));
+    }
+    CHECK(a.on(tape) == a.on(tape));
+    CHECK(b.on(tape) == b.on(tape));
+    const Gradients gradients = backward(loss);
+    REQUIRE(gradients.entries().size() == 1);
+    CHECK(same_bits(gradients["b"], Tensor::vector({2, 2})));
+  }
+}
+
+TEST_CASE("parameters may be frozen and unfrozen between steps") {
+  Model model(1);
+  const std::vector<Tensor> batch{Tensor::normal({4, 3}, 2)};
+  const auto loss = [&](Tape&, std::span<const Var>, std::span<const Var> b) {
+    return LossAndOutputs(sum(square(model(b[0]))));
+  };
+  const std::vector<Tensor> all = model.parameters.tensors();
+  for (const int replicas : {1, 2}) {
+    ExecutionStrategy strategy;
+    if (replicas > 1) strategy.parallelism = ParallelMode::data_parallel;
+    if (replicas > 1) strategy.workers = replicas;
+    Execution execution(strategy, LossReduction::sum);
+    const SgdOptions options{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.1};
+    auto optimizer = sgd(options);
+    const auto step = [&](const std::vector<Tensor>& given) {
+      const Tensor first = model.first.weight.tensor().clone();
+      const Tensor second = model.second.weight.tensor().clone();
+      optimizer->step(execution.gradients(loss, given, batch));
+      return std::pair(!same_bits(first, model.first.weight.tensor()),
+                       !same_bits(second, model.second.weight.tensor()));
+    };
+    CHECK(step(model.parameters.tensors()) == std::pair(true, true));
+    (model.parameters / "first").freeze();
+    CHECK_THROWS_AS(step(all), ArgumentError);
+    CHECK_THROWS_WITH(step(all), Contains("[execution] parameter 0 f32 (4)") &&
+                                     Contains("frozen") && Contains("parameters_test.cpp"));
+    const std::vector<Tensor> some = model.parameters.tensors();
+    CHECK_THROWS_WITH(step(some), Contains("2 parameters given after steps with 4") &&
+                                      Contains("a new one after freeze() and unfreeze()"));
+    optimizer = sgd(options);
+    CHECK(step(some) == std::pair(false, true));
+    if (replicas == 1) CHECK_NOTHROW(execution.value(loss, all, batch));
+    model.parameters.unfreeze();
+    if (replicas > 1) {
+      CHECK_THROWS_WITH(step(some), Contains("records 4 parameters, but is given 2"));
+    } else {
+      optimizer = sgd(options);
+      CHECK(step(some) == std::pair(true, true));
+    }
+    optimizer = sgd(options);
+    CHECK(step(model.parameters.tensors()) == std::pair(true, true));
+  }
+  // Recorded programs stay as they are.
+  const Tensor x = Tensor::ones({1, 3});
+  const Program program =
+      Program::gradients([&](Tape& tape) { return LossAndOutputs(sum(model(tape.constant(x)))); });
+  model.parameters.freeze();
+  Runner runner(program);
+  runner.run();
+  CHECK(runner.gradients().entries().size() == 4);
+}
+
+TEST_CASE("gradients are found by the names of parameters") {
+  const Model model(1);
+  Tape tape;
+  const Var loss = sum(model(tape.constant(Tensor::ones({2, 3}))));
+  const Gradients gradients = backward(loss);
+  for (const nn::Parameter& each : model.parameters.all()) {
+    CHECK(same_bits(gradients[each.name()], gradients[each.on(tape)]));
+  }
+  CHECK(gradients["second/bias"].at(0) == 2);
+  CHECK_THROWS_AS(gradients["bias"], ArgumentError);
+  CHECK_THROWS_WITH(gradients["bias"],
+                    Contains("no parameter called 'bias'; use one of 'first/weight'") ||
+                        Contains("no parameter called 'bias'; use one of 'first/bias'"));
+  Tape other;
+  const Var a = other.parameter(Tensor::ones({1}), "w");
+  CHECK_THROWS_WITH(backward(a * other.parameter(Tensor::ones({1}), "w"))["w"],
+                    Contains("several parameters are called 'w'"));
+  CHECK_THROWS_WITH(backward(other.parameter(Tensor::ones({1})) + a)[""],
+                    Contains("no parameter called ''"));
+}
+
 TEST_CASE("parameters are saved and loaded") {
   Model model(1), other(2);
   const TemporaryFile file;

@@ -108,6 +108,7 @@ SORTING = {
     "bincount: weights":
         lambda x, w: torch.zeros(6, dtype=w.dtype).index_add(0, places(x).flatten(), w.flatten()) ** 2,
     "bincount: histogram of weights": lambda x, w: histogram(x, w) ** 2,
+    "bincount: histc": lambda x: torch.histc(x.detach().double(), 4, -1.5, 1.5).to(x.dtype),
     "bincount: density between edges":
         lambda x, e: torch.histogram(x.detach().double(), e.detach().double(), density=True).hist.to(x.dtype),
     "nonzero: positions": lambda x: (x > 0).nonzero(),

@@ -155,14 +155,6 @@ TEST_CASE("a progress function may replace the evaluator of the tape that runs")
   }
 }
 
-TEST_CASE("an empty function is an error, not a crash of the standard library") {
-  const std::vector<Tensor> w{Tensor::ones({2})};
-  check_error([&] { Execution().gradients({}, w, w); }, {"[execution]", "empty function"});
-  check_error([&] { Execution().value({}, w, w); }, {"[execution]", "empty function"});
-  check_error([] { Program::values({}); }, {"[program]", "function is empty"});
-  check_error([] { Program::gradients({}); }, {"[program]", "function is empty"});
-}
-
 TEST_CASE("a run that computed nothing can be explained") {
   Tape tape(eager());
   const Var x = tape.parameter(Tensor::ones({3}));

@@ -67,6 +67,7 @@ EXAMPLE(topk, TopkOptions, kthvalue) {
   const Tensor x = Tensor::vector({3, 1, 4, 1});
   const auto best = topk(x, 2);
   print(best.values, best.indices);                                     // → [4, 3] [2, 0]
+  print(topk(Tensor::matrix({{3, 1}, {2, 5}}), 1, 0).values);           // → [[3, 5]]
   print(topk(x, 2, {.largest = false}).values, kthvalue(x, 3).values);  // → [1, 1] 3
 }
 
@@ -95,9 +96,10 @@ EXAMPLE(bincount, BincountOptions) {
   print(bincount(x));  // → [1, 0, 2]
 }
 
-EXAMPLE(histogram, Histogram, HistogramOptions, HistogramRange) {
+EXAMPLE(histogram, histc, Histogram, HistogramOptions, HistogramRange) {
   const auto found = histogram(Tensor::vector({1, 2, 2, 5}), 2);
-  print(found.counts, found.edges);  // → [3, 1] [1, 3, 5]
+  print(found.counts, found.edges);                     // → [3, 1] [1, 3, 5]
+  print(histc(Tensor::vector({1, 2, 2, 5}), 2, 0, 4));  // → [1, 2]
 }
 
 EXAMPLE(unique, unique_consecutive, UniqueOptions, Unique) {

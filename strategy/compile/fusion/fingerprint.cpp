@@ -16,6 +16,23 @@ std::uint64_t word(const Operation& operation) {
   return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&operation));
 }
 
+/// The cost and the workspace of a node. A user's function may throw. Only a program that needs the
+/// node fails then, when it is lowered.
+template <class Put>
+void put_costs(const NodeView& node, int threads, Put put) {
+  Cost cost{-1, -1};
+  Bytes workspace = -1;
+  try {
+    cost = cost_of(node);
+    workspace = workspace_of(node, threads);
+  } catch (const UsageError&) {
+    if (!node.operation().of_user) throw;
+  }
+  put(std::bit_cast<std::uint64_t>(cost.flops));
+  put(std::bit_cast<std::uint64_t>(cost.bytes));
+  put(static_cast<std::uint64_t>(workspace));
+}
+
 std::uint64_t two(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
 
 }  // namespace
@@ -39,10 +56,7 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
     }
     if (operation.leaf || operation.view || operation.pointwise != nullptr) continue;
     const NodeView view(tape, node);
-    const Cost cost = cost_of(view);
-    put(std::bit_cast<std::uint64_t>(cost.flops));
-    put(std::bit_cast<std::uint64_t>(cost.bytes));
-    put(static_cast<std::uint64_t>(workspace_of(view, threads)));
+    put_costs(view, threads, put);
     if (operation.fold != nullptr) {
       put(static_cast<std::uint64_t>(operation.fold(view).elements));
     }

@@ -38,7 +38,7 @@ PlannedRun run_again(const LossAndOutputs& made, const ExecutionStrategy& strate
 }  // namespace
 
 DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-               const Workload& workload, const Rates& rates) {
+               const LocatedWorkload& workload, const Rates& rates) {
   ExecutionStrategy lazy = strategy;
   lazy.mode = ExecutionMode::lazy;
   lazy.stage = {};

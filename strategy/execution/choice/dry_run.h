@@ -15,6 +15,6 @@ struct DryRun {
 /// Simulates such a run without computing. It records lazily, and then records the result again
 /// node by node, for an evaluator of the mode with a `DryEngine`. Throws as `Execution`.
 DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-               const Workload& workload, const Rates& rates);
+               const LocatedWorkload& workload, const Rates& rates);
 
 }  // namespace palimpsest

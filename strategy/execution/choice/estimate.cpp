@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/require_function.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/updates.h"
@@ -22,7 +23,7 @@ Estimate estimate_of(const Forecast& forecast) {
 }
 
 Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                       const Workload& workload, const Rates& rates) {
+                       const LocatedWorkload& workload, const Rates& rates) {
   if (strategy.mode == ExecutionMode::lazy) {
     return estimate_of(forecast_part(strategy, cut, part, workload, rates));
   }
@@ -30,12 +31,12 @@ Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, i
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
 }
 
-BatchResults results_of(const Workload& workload) {
+BatchResults results_of(const LocatedWorkload& workload) {
   return workload.training ? BatchResults::gradients : BatchResults::values;
 }
 
 /// The number of replicas without a part that is larger by one example.
-int smaller_replicas(const BatchCut& cut, const Workload& workload) {
+int smaller_replicas(const BatchCut& cut, const LocatedWorkload& workload) {
   if (cut.replicas == 1) return 0;
   const std::int64_t larger = examples_of(workload.batch) % cut.parts();
   return larger == 0 ? 0 : std::max(0, cut.replicas - static_cast<int>(larger));
@@ -48,8 +49,8 @@ double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
 
 /// The time of a whole micro-batch by the given rates, relative to its time by the planners'
 /// machine.
-double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int micro_batches,
-                const Rates& rates) {
+double by_rates(const ExecutionStrategy& strategy, const LocatedWorkload& workload,
+                int micro_batches, const Rates& rates) {
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
   alone.run.fuse = strategy.run.fuse;
@@ -60,14 +61,17 @@ double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int
 }
 
 /// Scales the planned time by `by_rates`, since stages are planned by the planners' machine.
-Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
+Estimate estimate_pipeline(const ExecutionStrategy& strategy, const LocatedWorkload& workload,
                            const Rates& rates) {
   Pipeline pipeline(strategy, LossReduction::mean);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
-  const auto scale = [&](const Var& loss) { return is_scaled ? LossScaler().scale(loss) : loss; };
-  const PiecesForecast forecast = pipeline.forecast(workload.model, workload.parameters,
-                                                    workload.batch, scale, workload.training);
+  const auto scale = [&](const Var& loss) {
+    return is_scaled ? LossScaler().scale(loss, workload.where) : loss;
+  };
+  const PiecesForecast forecast =
+      pipeline.forecast(workload.model, workload.parameters, workload.batch, scale,
+                        workload.training, workload.where);
   const ExecutionStrategy usual{.gradient = workload.training ? GradientMode::automatic
                                                               : GradientMode::none};
   const BatchCut cut = cut_batch(usual, results_of(workload), workload.parameters, workload.batch,
@@ -82,7 +86,7 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
 }
 
 /// Likewise for devices.
-Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
+Estimate estimate_devices(const ExecutionStrategy& strategy, const LocatedWorkload& workload,
                           const Rates& rates) {
   const int parts = workload.training ? strategy.accumulation : 1;
   const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters,
@@ -90,11 +94,12 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
   Tape tape(devices.evaluator());
-  LossAndOutputs recorded = record_model(workload.model, tape, workload.parameters, part);
-  if (parts > 1) require_all_given(tape, workload.parameters);
+  LossAndOutputs recorded =
+      record_model(workload.model, tape, workload.parameters, part, workload.where);
+  if (parts > 1) require_all_given(tape, workload.parameters, workload.where);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
-  if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss);
+  if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss, workload.where);
   if (workload.training) append_updates(recorded);
   const PiecesForecast forecast = devices.forecast(recorded, workload.training);
   return {.peak = forecast.peak + cut.sums,
@@ -107,12 +112,17 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
 
 }  // namespace
 
-Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
+Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, const Rates& rates,
+                  Where where) {
   require_valid(strategy);
+  detail::require_function(given.model, "estimate", "the model of the workload", "records a loss",
+                           where);
+  const LocatedWorkload workload{given, where};
   if (workload.training && strategy.gradient == GradientMode::none) {
-    throw ArgumentError(
-        "[estimate] the strategy has gradient = none, but the workload trains; choose another "
-        "gradient, or set training = false in the workload");
+    throw ArgumentError("estimate",
+                        "the strategy has gradient = none, but the workload trains; choose another "
+                        "gradient, or set training = false in the workload",
+                        where);
   }
   if (strategy.parallelism == ParallelMode::pipeline) {
     return estimate_pipeline(strategy, workload, rates);

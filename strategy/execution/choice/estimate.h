@@ -26,7 +26,7 @@ struct Estimate {
 /// run. For an eager or hybrid mode, everything that is done while recording is simulated. Throws
 /// as `Execution`, and `BudgetError` where nothing fits.
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload,
-                  const Rates& rates = {});
+                  const Rates& rates = {}, Where where = Where::current());
 
 /// Estimates running a graph whose costs are seconds on one thread. A hybrid mode counts as lazy.
 /// An eager mode counts as a lazy one; without a budget it recomputes nothing. Throws

@@ -21,26 +21,26 @@ Bytes bytes_of_all(std::span<const Tensor> tensors) {
 }
 
 /// Bytes of a tape that holds a part of the batch, with its adjoints.
-Bytes metadata_of_part(const Workload& workload, int parts) {
+Bytes metadata_of_part(const Workload& workload, int parts, const Where& where) {
   Tape tape;
   const std::vector<Tensor> batch = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
-  const LossAndOutputs made = record_model(workload.model, tape, workload.parameters, batch);
-  if (workload.training) vjp({&made.loss, 1}, parameters_of(tape), {});
+  const LossAndOutputs made = record_model(workload.model, tape, workload.parameters, batch, where);
+  if (workload.training) vjp({&made.loss, 1}, parameters_of(tape), {}, where);
   return tape.metadata_bytes();
 }
 
 }  // namespace
 
 MemoryForecast forecast_memory(const ExecutionStrategy& strategy, const Workload& workload,
-                               const Optimizer* optimizer, const Rates& rates) {
-  const Estimate step = estimate(strategy, workload, rates);
+                               const Optimizer* optimizer, const Rates& rates, Where where) {
+  const Estimate step = estimate(strategy, workload, rates, where);
   const int parts = step.replicas * step.micro_batches;
   MemoryForecast made;
   made.parameters = bytes_of_all(workload.parameters);
   made.batch = bytes_of_all(workload.batch);
   if (optimizer != nullptr) made.optimizer_state = optimizer->state_bytes(workload.parameters);
   made.step = step.peak;
-  made.metadata = metadata_of_part(workload, parts) * parts;
+  made.metadata = metadata_of_part(workload, parts, where) * parts;
   return made;
 }
 

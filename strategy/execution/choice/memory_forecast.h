@@ -28,6 +28,7 @@ std::ostream& operator<<(std::ostream& stream, const MemoryForecast& forecast);
 /// parameters. Computes nothing, so the tensors of the workload only need the right types. The
 /// process itself, plans and datasets come on top. Throws as `estimate`.
 MemoryForecast forecast_memory(const ExecutionStrategy& strategy, const Workload& workload,
-                               const Optimizer* optimizer = nullptr, const Rates& rates = {});
+                               const Optimizer* optimizer = nullptr, const Rates& rates = {},
+                               Where where = Where::current());
 
 }  // namespace palimpsest

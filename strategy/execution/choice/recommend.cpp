@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "autodiff/require_function.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/compile/form_choice.h"
@@ -65,7 +66,7 @@ void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
 
 /// The shape of the value of the first of `parts` parts of a batch. Nothing where it cannot be
 /// recorded: the model needs the whole batch, or looks at values that do not fit the memory.
-std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes memory) {
+std::optional<Shape> shape_of_part(const LocatedWorkload& workload, int parts, Bytes memory) {
   ExecutionStrategy strategy{.gradient = GradientMode::none, .run = {.memory_budget = memory}};
   strategy.parallelism = parts > 1 ? ParallelMode::data_parallel : ParallelMode::none;
   strategy.workers = parts > 1 ? parts : 0;
@@ -82,7 +83,7 @@ std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes me
 
 /// Whether parts of the batch may be computed separately. For a loss the workload decides. A value
 /// must also have a row for each example, as a whole and in a half, and the same other axes.
-bool is_cut(const Workload& workload, int threads, Bytes memory) {
+bool is_cut(const LocatedWorkload& workload, int threads, Bytes memory) {
   if (!workload.may_be_cut || workload.batch.empty()) return false;
   if (workload.training) return true;
   const std::int64_t examples = examples_or_one(workload.batch);
@@ -100,8 +101,8 @@ bool is_cut(const Workload& workload, int threads, Bytes memory) {
 }
 
 /// All strategies to consider, simple ones first. For values only a pipeline makes micro-batches.
-std::vector<ExecutionStrategy> candidates(const Workload& workload, const RecommendOptions& options,
-                                          Bytes memory) {
+std::vector<ExecutionStrategy> candidates(const LocatedWorkload& workload,
+                                          const RecommendOptions& options, Bytes memory) {
   ExecutionStrategy base = base_of(workload.training, options, memory);
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
@@ -165,11 +166,11 @@ bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> 
 
 /// Nothing if the model cannot be cut in this way: it looks at values, has too few operations, or
 /// records parameters of its own. The model was estimated successfully as a whole.
-std::optional<Considered> consider(const ExecutionStrategy& strategy, const Workload& workload,
-                                   const Rates& rates) {
+std::optional<Considered> consider(const ExecutionStrategy& strategy,
+                                   const LocatedWorkload& workload, const Rates& rates) {
   Considered considered{strategy, {}, 0};
   try {
-    considered.estimate = estimate(strategy, workload, rates);
+    considered.estimate = estimate(strategy, workload, rates, workload.where);
   } catch (const BudgetError& error) {
     considered.smallest = error.smallest_feasible();
   } catch (const ArgumentError&) {
@@ -261,7 +262,10 @@ Recommendation choose(std::vector<Considered> considered, Bytes memory) {
 
 }  // namespace
 
-Recommendation recommend(const Workload& workload, const RecommendOptions& options) {
+Recommendation recommend(const Workload& given, const RecommendOptions& options, Where where) {
+  detail::require_function(given.model, "recommend", "the model of the workload", "records a loss",
+                           where);
+  const LocatedWorkload workload{given, where};
   const Bytes memory = memory_of(options);
   std::vector<Considered> considered;
   for (const ExecutionStrategy& strategy : candidates(workload, options, memory)) {

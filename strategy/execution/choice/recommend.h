@@ -52,7 +52,8 @@ struct Recommendation {
 /// A strategy whose peak is not exact (`Estimate::is_planned`) is chosen only where no other fits.
 /// Throws `BudgetError` with the smallest budget that suffices, where none fits; `ArgumentError`
 /// for numbers out of range; and what the model throws.
-Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
+Recommendation recommend(const Workload& workload, const RecommendOptions& options = {},
+                         Where where = Where::current());
 
 /// Likewise for a program that is known only as a graph, such as one from a file or from
 /// `graph_of(LayerSizes)`. It considers the strategies that neither cut the program nor change its

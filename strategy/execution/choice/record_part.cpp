@@ -9,13 +9,14 @@
 namespace palimpsest {
 
 LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
-                           int part, const Workload& workload) {
+                           int part, const LocatedWorkload& workload) {
   const std::vector<Tensor> batch =
       cut.parts() > 1 ? part_of(workload.batch, part, cut.parts()) : workload.batch;
   const Tape count;
   if (!workload.training) {
     Tape& tape = replica.tape_for_values(0, count);
-    const Var value = record_model(workload.model, tape, workload.parameters, batch).loss;
+    const Var value =
+        record_model(workload.model, tape, workload.parameters, batch, workload.where).loss;
     if (cut.replicas > 1 && value.shape().rank() == 0) {
       throw ArgumentError(
           "estimate",
@@ -27,18 +28,18 @@ LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, 
     }
     return value;
   }
-  LossAndOutputs made =
-      record_model(workload.model, replica.tape(0, 0, count), workload.parameters, batch);
-  if (cut.parts() > 1) require_all_given(made.loss.tape(), workload.parameters);
+  LossAndOutputs made = record_model(workload.model, replica.tape(0, 0, count), workload.parameters,
+                                     batch, workload.where);
+  if (cut.parts() > 1) require_all_given(made.loss.tape(), workload.parameters, workload.where);
   const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
-  if (is_scaled) made.loss = LossScaler().scale(made.loss);
+  if (is_scaled) made.loss = LossScaler().scale(made.loss, workload.where);
   append_updates(made);
   made.loss.tape().forget_updates();
   return made;
 }
 
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                       const Workload& workload, const Rates& rates) {
+                       const LocatedWorkload& workload, const Rates& rates) {
   Replica replica(strategy, cut.options, cut.replicas, cut.sums);
   const LossAndOutputs made = record_part(replica, strategy, cut, part, workload);
   return workload.training ? replica.forecast(made, rates)

@@ -6,14 +6,19 @@
 
 namespace palimpsest {
 
+/// A workload, and the line of the user's call.
+struct LocatedWorkload : Workload {
+  Where where;
+};
+
 /// Records a part of the batch as the strategy cuts it; the first part is the largest. Returns its
 /// loss, scaled where the strategy scales it, with auxiliary outputs; or its value. Throws as
 /// `Execution`.
 LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
-                           int part, const Workload& workload);
+                           int part, const LocatedWorkload& workload);
 
 /// Forecasts that part when it is planned as a whole.
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                       const Workload& workload, const Rates& rates);
+                       const LocatedWorkload& workload, const Rates& rates);
 
 }  // namespace palimpsest

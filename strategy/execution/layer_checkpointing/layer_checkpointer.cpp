@@ -5,6 +5,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/require_function.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/updates.h"
 #include "strategy/evaluators/engine.h"
@@ -19,7 +20,7 @@ bool is_given(const LayerFunction& function) {
   return function.forward != nullptr || !function.parameters.empty();
 }
 
-void require_function(const LayerFunction& function, std::size_t layers) {
+void require_layer_function(const LayerFunction& function, std::size_t layers) {
   if (function.forward == nullptr) {
     throw ArgumentError(
         "[layers] a function is missing; give layer, or attention and feed_forward");
@@ -31,7 +32,7 @@ void require_function(const LayerFunction& function, std::size_t layers) {
   }
 }
 
-std::vector<StageFunction> stages_of(const LayerModel& model) {
+std::vector<StageFunction> stages_of(const LayerModel& model, const Where& where) {
   const bool whole = is_given(model.layer);
   if (whole && (is_given(model.attention) || is_given(model.feed_forward))) {
     throw ArgumentError(
@@ -39,28 +40,28 @@ std::vector<StageFunction> stages_of(const LayerModel& model) {
   }
   const LayerFunction& first = whole ? model.layer : model.attention;
   const std::size_t layers = first.parameters.size();
-  require_function(first, layers);
-  if (!whole) require_function(model.feed_forward, layers);
+  require_layer_function(first, layers);
+  if (!whole) require_layer_function(model.feed_forward, layers);
   if (layers == 0) {
     throw ArgumentError("[layers] there are no layers; give the parameters of at least one");
   }
   std::vector<StageFunction> stages;
   for (int layer = 0; layer < static_cast<int>(layers); ++layer) {
-    stages.push_back({&first, layer, whole ? nullptr : "attention"});
-    if (!whole) stages.push_back({&model.feed_forward, layer, "feed_forward"});
+    stages.push_back({&first, layer, whole ? nullptr : "attention", where});
+    if (!whole) stages.push_back({&model.feed_forward, layer, "feed_forward", where});
   }
   return stages;
 }
 
 /// Evaluates a loss, its adjoint and its outputs in one run. Returns copies of the outputs.
 std::vector<Tensor> evaluate_loss(const Var& loss, const Var& adjoint, std::span<const Var> outputs,
-                                  const RunOptions& options) {
+                                  const RunOptions& options, const Where& where) {
   std::vector<Var> targets{loss, adjoint};
   for (const Var& output : outputs) {
     const bool is_known = std::ranges::find(targets, output) != targets.end();
     if (!is_known && !output.tape().is_leaf(output.node())) targets.push_back(output);
   }
-  evaluate(targets, options);
+  evaluate(targets, options, where);
   std::vector<Tensor> copies;
   for (const Var& output : outputs) copies.push_back(copy_of(output.value(), allocate_buffer));
   return copies;
@@ -70,10 +71,10 @@ std::vector<Tensor> evaluate_loss(const Var& loss, const Var& adjoint, std::span
 
 struct LayerCheckpointer::State {
   State(LayerModel given_model, LayerCheckpointing given, RunOptions options,
-        const LayerPrecision& given_precision)
+        const LayerPrecision& given_precision, const Where& where)
       : model(std::move(given_model)),
         checkpointing(std::move(given)),
-        stages(stages_of(model)),
+        stages(stages_of(model, where)),
         evaluator(std::make_shared<LazyEvaluator>(std::move(options))),
         precision(given_precision) {
     if (precision) require_valid(*precision, "layers");
@@ -88,7 +89,7 @@ struct LayerCheckpointer::State {
             throw DTypeError("a parameter is " + to_string(parameter.type()) +
                              "; capture non-floating tensors in the function");
           }
-          names.back().push_back(parameters.parameter(parameter));
+          names.back().push_back(parameters.parameter(parameter, {}, where));
         }
       });
     }
@@ -184,9 +185,10 @@ LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor 
 }
 
 LayerCheckpointer::LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing,
-                                     RunOptions options, const LayerPrecision& precision)
+                                     RunOptions options, const LayerPrecision& precision,
+                                     Where where)
     : state_(std::make_unique<State>(std::move(model), std::move(checkpointing), std::move(options),
-                                     precision)) {}
+                                     precision, where)) {}
 LayerCheckpointer::~LayerCheckpointer() = default;
 LayerCheckpointer::LayerCheckpointer(LayerCheckpointer&&) noexcept = default;
 LayerCheckpointer& LayerCheckpointer::operator=(LayerCheckpointer&&) noexcept = default;
@@ -264,14 +266,11 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
 LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(const Var&)>& loss,
                                            Where where) {
   const LayerRun& run = state_->last_run();
-  if (loss == nullptr) {
-    throw ArgumentError(
-        "[layers] the loss function is missing; give one that records a loss of the output");
-  }
+  detail::require_function(loss, "layers", "the loss", "records a loss of the output", where);
   std::unique_ptr<Tape> tape = run.tape_behind();
   LayerExtras extras;
   const auto [value, adjoint] = naming("the loss", [&] {
-    const Var output = tape->constant(run.output(), "output");
+    const Var output = tape->constant(run.output(), "output", where);
     LossAndOutputs made = loss(output);
     const Var scalar = made.loss;
     require_value(scalar, "layers", where);
@@ -279,9 +278,9 @@ LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(co
     require_outputs_of(*tape, made.outputs);
     require_parameters(*tape, 0);
     append_updates(made);
-    const Var one = full_like(scalar, 1);
-    const Var gradient = vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0];
-    extras.add(evaluate_loss(scalar, gradient, made.outputs, state_->evaluator->options()),
+    const Var one = full_like(scalar, 1, where);
+    const Var gradient = vjp({&scalar, 1}, {&output, 1}, {&one, 1}, where)[0];
+    extras.add(evaluate_loss(scalar, gradient, made.outputs, state_->evaluator->options(), where),
                tape->updates());
     const bool flows = depends_on(*tape, gradient.id(), one.id());
     return std::pair(copy_of(scalar.value(), allocate_buffer),

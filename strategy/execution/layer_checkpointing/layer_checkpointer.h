@@ -50,7 +50,7 @@ class LayerCheckpointer {
   /// Throws `ArgumentError` for a configuration that is not valid or does not fit the model, and
   /// for a model without layers or functions; `DTypeError` for a parameter that is not floating.
   LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing, RunOptions options = {},
-                    const std::optional<Precision>& precision = {});
+                    const std::optional<Precision>& precision = {}, Where where = Where::current());
   ~LayerCheckpointer();
   LayerCheckpointer(LayerCheckpointer&&) noexcept;
   LayerCheckpointer& operator=(LayerCheckpointer&&) noexcept;

@@ -13,6 +13,7 @@ struct StageFunction {
   const LayerFunction* function;
   int layer;
   const char* sublayer;  ///< its name, or null
+  Where where;           ///< the line that made the model
 
   const std::vector<Tensor>& parameters() const {
     return function->parameters[static_cast<std::size_t>(layer)];

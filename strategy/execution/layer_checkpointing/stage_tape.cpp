@@ -157,13 +157,13 @@ StageTape::StageTape(const StageFunction& stage, const Tensor& input, const Stre
     : stage_(stage),
       evaluator_(std::move(evaluator)),
       tape_(tape_from(streams, in_precision_of(evaluator_, precision))) {
-  record([&](Tape& tape) { return tape.constant(input, "input"); }, precision);
+  record([&](Tape& tape) { return tape.constant(input, "input", stage_.where); }, precision);
 }
 
 StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams,
                      const LayerPrecision& precision)
     : stage_(stage), tape_(tape_from(streams, std::make_shared<NoValues>(precision))) {
-  record([&](Tape& tape) { return tape.placeholder(input, Where::current()); }, precision);
+  record([&](Tape& tape) { return tape.placeholder(input, stage_.where); }, precision);
 }
 
 void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecision& precision) {
@@ -171,7 +171,7 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     Tape& tape = *tape_;
     input_ = input(tape);
     for (const Tensor& parameter : stage_.parameters()) {
-      parameters_.push_back(tape.parameter(parameter));
+      parameters_.push_back(tape.parameter(parameter, {}, stage_.where));
     }
     {
       const std::string sublayer = stage_.sublayer != nullptr ? stage_.sublayer : "";
@@ -242,8 +242,8 @@ void StageTape::differentiate() {
     backward_begins_ = tape.node_count();
     std::vector<Var> variables = parameters_;
     if (is_floating(input_.dtype())) variables.push_back(input_);
-    seed_ = tape.placeholder(output_.type(), Where::current());
-    gradients_ = vjp({&output_, 1}, variables, {&seed_, 1});
+    seed_ = tape.placeholder(output_.type(), stage_.where);
+    gradients_ = vjp({&output_, 1}, variables, {&seed_, 1}, stage_.where);
     if (flows() && !depends_on(tape, gradients_.back().id(), seed_.id())) gradients_.pop_back();
 
     const Graph graph = graph_of(tape, ids_of(gradients_), 1, backward_begins_);

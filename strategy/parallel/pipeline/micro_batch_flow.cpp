@@ -38,7 +38,8 @@ Tape& MicroBatchFlow::cleared(int part, const Tape& count) {
 }
 
 void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> parameters,
-                            std::span<const Tensor> batch, const Scale& scale, const Tape& count) {
+                            std::span<const Tensor> batch, const Scale& scale, const Tape& count,
+                            const Where& where) {
   const int parts = strategy_.accumulation;
   outcomes_.clear();
   outputs_.clear();
@@ -48,8 +49,9 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
     const std::vector<Tensor> tensors = part_of(batch, m, parts);
     examples_.push_back(parts > 1 ? examples_of(tensors) : 1);
     Tape& tape = cleared(m, count);
-    LossAndOutputs recorded = record_model(model, tape, parameters, tensors);
-    if (parts > 1 && with_gradients_) require_all_given(tape, parameters);
+    LossAndOutputs recorded = record_model(model, tape, parameters, tensors, where);
+    if (with_gradients_) require_not_frozen(tape, parameters, where);
+    if (parts > 1 && with_gradients_) require_all_given(tape, parameters, where);
     recorded.loss = scale(recorded.loss);
     if (!with_gradients_) recorded.outputs.clear();
     if (with_gradients_) {

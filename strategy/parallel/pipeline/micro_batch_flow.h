@@ -32,7 +32,8 @@ class MicroBatchFlow {
   /// `ArgumentError` where it looks at values, or where micro-batches return different numbers of
   /// outputs. Throws `ShapeError` where auxiliary outputs do not fit together.
   void record(const ModelFunction& model, std::span<const Tensor> parameters,
-              std::span<const Tensor> batch, const Scale& scale, const Tape& count);
+              std::span<const Tensor> batch, const Scale& scale, const Tape& count,
+              const Where& where);
 
   /// How stages are planned.
   struct Planning {

@@ -72,10 +72,10 @@ Pipeline::Pipeline(const ExecutionStrategy& strategy, LossReduction reduction)
 
 void Pipeline::prepare(Batches& batches, const ModelFunction& model,
                        std::span<const Tensor> parameters, std::span<const Tensor> batch,
-                       const Scale& scale) {
+                       const Scale& scale, const Where& where) {
   if (strategy_.accumulation > 1) examples_of(batch);  // throws
   batches.count.clear();
-  batches.flow.record(model, parameters, batch, scale, batches.count);
+  batches.flow.record(model, parameters, batch, scale, batches.count, where);
   batches.flow.plan(programs_,
                     {.threads = threads_of_stage_, .kept = runner_.kept(), .stage = {}, .free = [] {
                        return free_memory();
@@ -84,9 +84,9 @@ void Pipeline::prepare(Batches& batches, const ModelFunction& model,
 
 PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Tensor> parameters,
                                   std::span<const Tensor> batch, const Scale& scale,
-                                  bool with_gradients) {
+                                  bool with_gradients, const Where& where) {
   Batches& batches = with_gradients ? gradients_ : values_;
-  prepare(batches, model, parameters, batch, scale);
+  prepare(batches, model, parameters, batch, scale, where);
   const PipelinePlan& plan = *batches.flow.plan();
   return {plan.predicted_peak, std::max(plan.keep_all_peak, plan.predicted_peak),
           seconds_of(plan, batches.flow.order(), threads_, threads_of_stage_),
@@ -107,8 +107,9 @@ Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> mic
 }
 
 Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
-                              std::span<const Tensor> batch, const Scale& scale) {
-  prepare(gradients_, loss, parameters, batch, scale);
+                              std::span<const Tensor> batch, const Scale& scale,
+                              const Where& where) {
+  prepare(gradients_, loss, parameters, batch, scale, where);
   const MicroBatchFlow& flow = gradients_.flow;
   const std::vector<ValueType> types = flow.gradient_types();
   const Meter outputs;
@@ -139,8 +140,8 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
 }
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,
-                       std::span<const Tensor> batch, Report& report) {
-  prepare(values_, model, parameters, batch, [](const Var& made) { return made; });
+                       std::span<const Tensor> batch, Report& report, const Where& where) {
+  prepare(values_, model, parameters, batch, [](const Var& made) { return made; }, where);
   const MicroBatchFlow& flow = values_.flow;
   std::vector<MicroBatch> batches = flow.micro_batches();
   const Meter outputs;

@@ -24,13 +24,14 @@ class Pipeline {
   /// The bits are those of the same micro-batches run in sequence. Throws as
   /// `Execution::gradients`, and `ArgumentError` for a model that looks at values while it records.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
-                      std::span<const Tensor> batch, const Scale& scale);
+                      std::span<const Tensor> batch, const Scale& scale, const Where& where);
   /// The values of all micro-batches, concatenated along the first axis. Throws as `gradients`.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
-               std::span<const Tensor> batch, Report& report);
+               std::span<const Tensor> batch, Report& report, const Where& where);
   /// Forecasts `gradients` or `value` without computing anything. Throws as they do.
   PiecesForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
-                          std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
+                          std::span<const Tensor> batch, const Scale& scale, bool with_gradients,
+                          const Where& where);
 
   /// Tapes that were cleared once per batch of gradients, or of values.
   Tape& gradient_count() { return gradients_.count; }
@@ -45,7 +46,7 @@ class Pipeline {
 
   /// Records micro-batches and plans how they run.
   void prepare(Batches& batches, const ModelFunction& model, std::span<const Tensor> parameters,
-               std::span<const Tensor> batch, const Scale& scale);
+               std::span<const Tensor> batch, const Scale& scale, const Where& where);
   /// `outputs` counts the bytes of the results.
   Report run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
              const PipelineRunner::TakeGradient& take, const Meter& outputs);

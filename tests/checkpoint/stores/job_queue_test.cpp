@@ -3,15 +3,18 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/temporary_file.h"
 
 namespace job_queue_test {
 
@@ -44,6 +47,28 @@ TEST_CASE("jobs: they are done also when nobody waits") {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   CHECK(done);
+}
+
+TEST_CASE("jobs: one thread does them, and nothing is printed") {
+  const palimpsest::TemporaryFile file;
+  const int printed = dup(STDERR_FILENO);
+  REQUIRE(std::freopen(file.path().c_str(), "w", stderr) != nullptr);
+  {
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+    JobQueue queue;
+    int done = 0;
+    queue.add(1, [&] { ++done; });
+    queue.add(1, [] { throw std::runtime_error("of key 1"); });
+    queue.add(1, [&] { done += 100; });
+    queue.add(2, [&] { ++done; });
+    CHECK(done == 2);
+    CHECK_THROWS_WITH(queue.wait(1), "of key 1");
+    queue.wait_all();
+  }
+  std::fflush(stderr);
+  dup2(printed, STDERR_FILENO);
+  close(printed);
+  CHECK(file.read().empty());
 }
 
 TEST_CASE("jobs: those that follow a failure wait for somebody to be told") {

@@ -155,6 +155,26 @@ TEST_CASE("a body sees the same random numbers when it is recorded and when it r
   CHECK(seen[1] == seen[2]);
 }
 
+TEST_CASE("so does the body of a loop in a loop") {
+  Tape tape;
+  tape.set_generation(2);
+  const Var u = tape.parameter(Tensor::ones(Shape{100}, DType::f64));
+  std::vector<double> inner, outer;  // as they are seen, in each recording
+  const Var y = scan(u, 3, [&](const Var& x, const StepNumber&) {
+    const Var made = scan(x, 1, [&](const Var& v, const StepNumber&) {
+      const Var next = dropout(v, 0.5);
+      inner.push_back(sum(next).item<double>());
+      return next;
+    });
+    outer.push_back(sum(made).item<double>());
+    return made;
+  });
+  outer.push_back(sum(y).item<double>());
+  CHECK(outer.back() == outer[outer.size() - 2]);
+  // Each number that a recording sees is one that a run makes.
+  for (const double seen : inner) CHECK(std::ranges::find(outer, seen) != outer.end());
+}
+
 TEST_CASE("a loop says what is wrong with its body") {
   Tape tape;
   const Var u = tape.parameter(wave(4));

@@ -148,7 +148,7 @@ TEST_CASE("a loss that fails is named") {
       {"[layers] the loss: ", "parameter"});
   check_throws<ArgumentError>(
       [&] { layers.backward(std::function<Var(const Var&)>()); },
-      {"[layers] the loss function is missing; give one that records a loss of the output"});
+      {"[layers] the loss is an empty function; give one that records a loss of the output"});
 }
 
 TEST_CASE("a model that is none is refused") {
