@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autodiff/convert.h"
+#include "autodiff/number_text.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -189,7 +190,7 @@ void check_finite(const Tape& tape, NodeId node, std::span<const Operand> inputs
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Range range = range_of(inputs[i]);
       message += "; input " + std::to_string(i) + " " + to_string(inputs[i].type) + " lies in [" +
-                 std::to_string(range.low) + ", " + std::to_string(range.high) + "]";
+                 number_text(range.low) + ", " + number_text(range.high) + "]";
       if (range.bad > 0) message += " with " + std::to_string(range.bad) + " not finite";
     }
     throw AnomalyError(tape.operation(node).name, message, tape.where(node));

@@ -82,7 +82,7 @@ Tensor Tensor::uniform(Shape shape, std::uint64_t seed, double low, double high,
 
 Tensor Tensor::normal(Shape shape, std::uint64_t seed, double mean, double deviation, DType dtype) {
   if (!(deviation >= 0)) {
-    throw ArgumentError("[tensor] the deviation of normal numbers is " + std::to_string(deviation) +
+    throw ArgumentError("[tensor] the deviation of normal numbers is " + number_text(deviation) +
                         "; give 0 or more");
   }
   return random(shape, dtype, [&]<class T>(std::span<T> data) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "autodiff/number_text.h"
+
 namespace palimpsest {
 
 namespace {
@@ -20,7 +22,7 @@ bool is_cost(double seconds) { return seconds >= 0 && !std::isinf(seconds); }
 
 /// A cost that is refused, and which would not be.
 std::string seconds_text(double seconds) {
-  return std::to_string(seconds) + " seconds; give a finite, non-negative number";
+  return number_text(seconds) + " seconds; give a finite, non-negative number";
 }
 
 }  // namespace

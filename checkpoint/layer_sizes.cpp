@@ -1,5 +1,7 @@
 #include "checkpoint/layer_sizes.h"
 
+#include "autodiff/number_text.h"
+
 namespace palimpsest {
 
 namespace {
@@ -8,7 +10,7 @@ void check(const LayerSizes& sizes) {
   if (sizes.layers >= 1 && sizes.backward_part >= 0) return;  // the graph checks the others
   throw ArgumentError(
       "[graph_of] " + std::to_string(sizes.layers) + " layers, with gradients " +
-      std::to_string(sizes.backward_part) +
+      number_text(sizes.backward_part) +
       " times as long as forward; give one layer or more, and a number of 0 or more");
 }
 

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <string>
 
+#include "autodiff/number_text.h"
+
 namespace palimpsest {
 namespace {
 
 void check(bool holds, const char* what, double number) {
   if (holds && std::isfinite(number)) return;
-  throw ArgumentError("[machine] " + std::string(what) + " is " + std::to_string(number) +
+  throw ArgumentError("[machine] " + std::string(what) + " is " + number_text(number) +
                       "; give a finite positive number");
 }
 

@@ -3,12 +3,14 @@
 #include <cmath>
 #include <string>
 
+#include "autodiff/number_text.h"
+
 namespace palimpsest {
 namespace {
 
 void require_weight(double weight) {
   if (weight >= 0) return;
-  throw ArgumentError("[weighted_mean] a weight is " + std::to_string(weight) + "; give 0 or more");
+  throw ArgumentError("[weighted_mean] a weight is " + number_text(weight) + "; give 0 or more");
 }
 
 }  // namespace

@@ -192,8 +192,15 @@ struct Runner::State {
     leaves[source] = std::move(buffer);
   }
 
+  void require_ran() const {
+    if (ran) return;
+    throw ArgumentError(failed
+                            ? "[program] the last run failed and left no results; call run() again"
+                            : "[program] the program has not run; call run() first");
+  }
+
   Tensor value(Var output) {
-    if (!ran) throw ArgumentError("[program] the program has not run; call run() first");
+    require_ran();
     const std::vector<Var>& names = program.state_->names;
     const auto name = std::find(names.begin(), names.end(), output);
     if (name != names.end())
@@ -229,6 +236,7 @@ struct Runner::State {
   std::uint32_t round = 0;
   std::atomic<bool> is_running = false;
   bool ran = false;
+  bool failed = false;  // the last run threw an exception
   double run_seconds = 0;
 
   /// Copies values to the tensors that they update: the bound ones, where others were bound.
@@ -300,6 +308,7 @@ void Runner::run() {
   std::optional<Stopwatch> stopwatch;
   if (state_->is_timed()) stopwatch.emplace();
   state_->ran = false;
+  state_->failed = true;
   state_->given.clear();
   state_->executor.forget();
   const Executor::Memory memory = state_->memory.get(state_->executor, program.options);
@@ -326,6 +335,7 @@ void Runner::run() {
     state_->threads.execute(carry_out);
   }
   state_->ran = true;
+  state_->failed = false;
   ++state_->round;
   if (stopwatch) state_->run_seconds = stopwatch->seconds();
   if (!program.updates.empty()) state_->update();
@@ -363,7 +373,7 @@ Gradients Runner::gradients() const {
 
 Report Runner::report() const {
   const Program::State& program = *state_->program.state_;
-  if (!state_->ran) throw ArgumentError("[program] the program has not run; call run() first");
+  state_->require_ran();
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
   report.explanation = program.explanation;

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <string>
 
+#include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
@@ -258,7 +259,7 @@ Var hardswish(const Var& x, Where where) {
 Var celu(const Var& x, double a, Where where) {
   require_floating(x, "celu", where);
   if (!(a > 0)) {
-    throw ArgumentError("celu", "the factor is " + std::to_string(a) + "; give a positive number",
+    throw ArgumentError("celu", "the factor is " + number_text(a) + "; give a positive number",
                         where);
   }
   if (a == 1) return elu(x, 1, where);

@@ -194,8 +194,8 @@ Var normal(Tape& tape, const Shape& shape, double mean, double deviation, DType 
            Where where) {
   require_real(dtype, "normal", where);
   if (!(deviation >= 0)) {
-    throw ArgumentError(
-        "normal", "the deviation is " + std::to_string(deviation) + "; give 0 or more", where);
+    throw ArgumentError("normal", "the deviation is " + number_text(deviation) + "; give 0 or more",
+                        where);
   }
   return record_random(normal_operation, tape, {shape, dtype}, mean, deviation, where);
 }

@@ -109,8 +109,7 @@ Var truncated_normal(Tape& tape, const Shape& shape, double mean, double deviati
   require_real(dtype, "truncated_normal", where);
   if (!(deviation > 0)) {
     throw ArgumentError("truncated_normal",
-                        "the deviation is " + std::to_string(deviation) + "; give more than 0",
-                        where);
+                        "the deviation is " + number_text(deviation) + "; give more than 0", where);
   }
   const DType wide = compute_dtype(dtype);
   const Var center = full(tape, {}, mean, wide, where);

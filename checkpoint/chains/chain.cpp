@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "autodiff/number_text.h"
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {
@@ -18,7 +19,7 @@ void check_chain(std::span<const ChainStage> stages) {
     };
     const auto require_time = [&](double seconds, const char* what) {
       if (seconds >= 0) return;
-      refuse(std::string("has a ") + what + " time of " + std::to_string(seconds) +
+      refuse(std::string("has a ") + what + " time of " + number_text(seconds) +
              " seconds; give 0 or more");
     };
     const auto require_bytes = [&](Bytes bytes, const char* what, Bytes least, const char* held) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "autodiff/number_text.h"
 #include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 
@@ -13,7 +14,7 @@ class Fraction final : public EnginePlanner {
  public:
   explicit Fraction(double fraction) : fraction_(fraction), cheapest_(automatic({.moves = 0})) {
     if (!(fraction >= 0 && fraction <= 1)) {
-      throw ArgumentError("[fraction] " + std::to_string(fraction) +
+      throw ArgumentError("[fraction] " + number_text(fraction) +
                           " is not a fraction of keep-all's memory; give one in [0, 1]");
     }
   }

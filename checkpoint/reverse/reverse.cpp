@@ -67,7 +67,9 @@ void check_chain(const ReverseOptions& options, ReverseChain& chain, const Where
           "the end of the chain is not clear; give either the number of steps or done", where);
   require(chain.has_segments() == (options.tape_bytes_per_step > 0),
           "reverse_segment and tape_bytes_per_step belong together; give both or none", where);
-  require(chain.state().bytes() > 0, "the state has no bytes; give a state that has", where);
+  require(chain.state().bytes() > 0 || options.sizes_change,
+          "the state has no bytes; give a state that has, or set sizes_change if later ones have",
+          where);
   const bool is_lossy = options.codec == ReverseCodec::zfp || options.codec == ReverseCodec::half;
   require(chain.adjoint() != nullptr ||
               (options.resume.empty() && (!is_lossy || options.sampled_segments == 0)),

@@ -177,6 +177,7 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
                              std::span<const Var> inputs, const Where& where) {
   std::vector<ValueType> types = loop->types(loop->step().next);
   for (ValueType type : loop->types(loop->step().outputs)) {
+    require_axes(type.shape.rank() + 1, "scan", where);
     Shape shape{std::int64_t{loop->steps()}};
     for (const std::int64_t size : type.shape) shape.push_back(size);
     types.push_back({shape, type.dtype});

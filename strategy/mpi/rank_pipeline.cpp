@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "autodiff/number_text.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/stopwatch.h"
@@ -189,7 +190,7 @@ void RankPipeline::append_program_lines(std::vector<std::string>& lines) const {
   }
   for (const Tape::Update& update : flow_.updates()) {
     lines.push_back("update of " + to_string(update.target.type()) + ", weight " +
-                    std::to_string(update.weight));
+                    number_text(update.weight));
   }
   for (std::size_t m = 0; m < flow_.program_of().size(); ++m) {
     lines.push_back("micro-batch " + std::to_string(m) + " like program " +

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "autodiff/number_text.h"
 #include "strategy/base/digest.h"
 
 namespace palimpsest {
@@ -57,7 +58,7 @@ void append_lines(const Tape& tape, std::span<const Tape::Update> updates,
                   std::vector<std::string>& lines) {
   for (const Tape::Update& update : updates) {
     lines.push_back("update of " + to_string(update.target.type()) + " by " +
-                    reference(tape, update.value) + ", weight " + std::to_string(update.weight));
+                    reference(tape, update.value) + ", weight " + number_text(update.weight));
   }
 }
 

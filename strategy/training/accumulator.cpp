@@ -128,6 +128,10 @@ void GradientAccumulator::require_open() const {
   }
 }
 
+void GradientAccumulator::require_parameters() const {
+  if (parameters_.empty()) refuse("there are no parameters; call register_parameter() first");
+}
+
 void GradientAccumulator::require_nothing_given() const {
   const auto given = std::count_if(parameters_.begin(), parameters_.end(),
                                    [](const Parameter& p) { return p.given.defined(); });
@@ -193,6 +197,7 @@ void GradientAccumulator::discard() {
 
 bool GradientAccumulator::step(std::int64_t examples) {
   require_open();
+  require_parameters();
   require_examples(examples);
   for (const Parameter& parameter : parameters_) {
     if (!parameter.given.defined()) refuse_missing(parameter.name);
@@ -203,6 +208,7 @@ bool GradientAccumulator::step(std::int64_t examples) {
 
 bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examples) {
   require_open();
+  require_parameters();
   require_nothing_given();
   require_examples(examples);
   for (const auto& [name, gradient] : gradients) {
@@ -237,7 +243,7 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
   require_examples(examples);
   const bool has_loss = gradients.loss().defined();
   const double loss = has_loss ? gradients.loss().item() : 0;
-  if (parameters_.empty()) register_all(gradients);
+  if (parameters_.empty() && count_ == 0) register_all(gradients);
   require_same_parameters(gradients);
   prepare_sums();
   const Report& report = gradients.report();
@@ -277,7 +283,6 @@ double GradientAccumulator::divisor() const {
 }
 
 void GradientAccumulator::prepare_sums() {
-  if (parameters_.empty()) refuse("there are no parameters; call register_parameter() first");
   if (count_ > 0) return;  // no sum was returned since the update began
   for (Parameter& parameter : parameters_) {
     if (parameter.sum.buffer().use_count() > 1) {

@@ -97,7 +97,8 @@ class GradientAccumulator {
   bool step(const NamedTensors& gradients, std::int64_t examples = 1);
   /// Adds the result of `backward` or of a `Runner`, by position. As for an `Optimizer`, the order
   /// of parameters must not change. If none is registered, the first call registers those of the
-  /// tape, by scope and name as in "layer3/weight"; without a name as "parameter 2".
+  /// tape, by scope and name as in "layer3/weight"; without a name as "parameter 2". A tape without
+  /// parameters adds its loss alone.
   ///
   /// Throws `ArgumentError` for another number of parameters, or one whose name on the tape is not
   /// the registered one. Throws `ShapeError` and `DTypeError` as `accumulate`.
@@ -159,6 +160,7 @@ class GradientAccumulator {
 
   static void require_fits(const Parameter& parameter, const Tensor& gradient);
   void require_open() const;
+  void require_parameters() const;
   void require_nothing_given() const;
   void require_examples(std::int64_t examples) const;
   void require_same_parameters(const Gradients& gradients) const;

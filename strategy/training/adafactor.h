@@ -17,11 +17,11 @@ class Optimizer;
 ///
 /// At step t, with ρ = min(η, 1/√t) and β = 1 − t^decay_exponent:
 ///
-///     p ← p − ηλp
+///     r = RMS(p), then p ← p − ηλp
 ///     rows ← β·rows + (1−β)·(mean of g² over columns), columns likewise
 ///     V = rows·columns / max(mean of rows, ε₁)
 ///     U = g / √max(V, ε₁²)
-///     p ← p − ρ·max(ε₂, RMS(p))·U / max(1, RMS(U)/d)
+///     p ← p − ρ·max(ε₂, r)·U / max(1, RMS(U)/d)
 ///
 /// A parameter with fewer axes keeps V itself.
 struct AdafactorOptions {

@@ -3,14 +3,34 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 namespace palimpsest {
 namespace {
 
-using nlohmann::json;
+/// An object's members by name. Remembers a name that was given twice. The JSON library's own map
+/// keeps the last of two, and its parser with a callback takes quadratic time.
+template <class Key, class T, class Less, class Allocator>
+class HeaderMembers : public std::map<Key, T, Less, Allocator> {
+ public:
+  using Base = std::map<Key, T, Less, Allocator>;
+  using Base::Base;
+
+  T& operator[](const Key& key) {
+    const auto [member, is_new] = this->try_emplace(key);
+    if (!is_new) repeated_ = &member->first;
+    return member->second;
+  }
+  /// A name that was given twice, or null.
+  const Key* repeated() const { return repeated_; }
+
+ private:
+  const Key* repeated_ = nullptr;
+};
+
+using HeaderJson = nlohmann::basic_json<HeaderMembers>;
 
 constexpr std::int64_t longest_header = 100'000'000;  // the limit of the format's reference reader
 
@@ -49,9 +69,9 @@ DType read_dtype(const std::string& path, const std::string& name, const std::st
 
 /// The numbers of an array. All must be non-negative and representable.
 std::vector<std::int64_t> read_counts(const std::string& path, const std::string& name,
-                                      const json& numbers) {
+                                      const HeaderJson& numbers) {
   std::vector<std::int64_t> counts;
-  for (const json& number : numbers.get_ref<const json::array_t&>()) {
+  for (const HeaderJson& number : numbers.get_ref<const HeaderJson::array_t&>()) {
     // The JSON library would silently convert -1 and 1e300.
     if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
       std::string problem = "tensor '" + name + "': ";
@@ -64,7 +84,7 @@ std::vector<std::int64_t> read_counts(const std::string& path, const std::string
 }
 
 /// The tensor of one entry. `begin` counts from the first byte of the data.
-StoredTensor read_entry(const std::string& path, const std::string& name, const json& value) {
+StoredTensor read_entry(const std::string& path, const std::string& name, const HeaderJson& value) {
   try {
     const std::vector<std::int64_t> offsets = read_counts(path, name, value.at("data_offsets"));
     if (offsets.size() != 2) refuse_header(path, "tensor '" + name + "' needs two data offsets");
@@ -76,27 +96,15 @@ StoredTensor read_entry(const std::string& path, const std::string& name, const 
                               std::to_string(offsets[1] - offsets[0]) + " in the file");
     }
     return {name, type, offsets[0]};
-  } catch (const json::exception& error) {
+  } catch (const HeaderJson::exception& error) {
     refuse_header(path, "the entry of tensor '" + name + "' is malformed: " + error.what());
   } catch (const ShapeError& error) {
     refuse_header(path, "tensor '" + name + "': " + error.what());
   }
 }
 
-/// The JSON library keeps the last of two equal keys; this parser rejects them.
-json parse_without_repeats(const std::string& path, const std::string& text) {
-  std::set<std::string> names;
-  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth != 1 || event != json::parse_event_t::key) return true;
-    const auto& name = parsed.get_ref<const std::string&>();
-    if (!names.insert(name).second) refuse_header(path, "tensor '" + name + "' occurs twice");
-    return true;
-  };
-  return json::parse(text, check);
-}
-
-Metadata read_metadata(const std::string& path, const json& value) {
-  const auto refuse = [&](const json& wrong) {
+Metadata read_metadata(const std::string& path, const HeaderJson& value) {
+  const auto refuse = [&](const HeaderJson& wrong) {
     refuse_header(path, std::string("the metadata contain ") + wrong.type_name() +
                             " instead of texts by name");
   };
@@ -133,13 +141,13 @@ std::string read_text(const std::string& path, Bytes size, const ReadBytes& read
   return text;
 }
 
-json parse_header(const std::string& path, const std::string& text) {
+HeaderJson parse_header(const std::string& path, const std::string& text) {
   try {
-    return parse_without_repeats(path, text);
-  } catch (const json::parse_error& error) {
+    return HeaderJson::parse(text);
+  } catch (const HeaderJson::parse_error& error) {
     refuse_safetensors(path, safetensors_length_bytes + static_cast<std::int64_t>(error.byte),
                        "the header is not JSON");
-  } catch (const json::exception& error) {
+  } catch (const HeaderJson::exception& error) {
     refuse_header(path, std::string("the header cannot be read: ") + error.what());
   }
 }
@@ -149,8 +157,11 @@ json parse_header(const std::string& path, const std::string& text) {
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
                                                   const ReadBytes& read, Metadata* metadata) {
   const std::string text = read_text(path, size, read);
-  const json header = parse_header(path, text);
+  const HeaderJson header = parse_header(path, text);
   if (!header.is_object()) refuse_header(path, "the header is not a JSON object");
+  if (const std::string* name = header.get_ref<const HeaderJson::object_t&>().repeated()) {
+    refuse_header(path, "tensor '" + *name + "' occurs twice");
+  }
   std::vector<StoredTensor> tensors;
   for (const auto& [name, value] : header.items()) {
     if (name != safetensors_metadata) {

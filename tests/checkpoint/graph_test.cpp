@@ -72,7 +72,7 @@ TEST_CASE("graph: malformed nodes are errors that name them") {
   const std::vector<Graph::Output> one{{8, -1}};
   CHECK_THAT(error_of({7}, one, {.cost = 1, .name = "add"}),
              Contains("node 1 (add)") && Contains("value 7") && Contains("does not exist"));
-  CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 cannot cost -1.0"));
+  CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 cannot cost -1 seconds"));
   CHECK_THAT(error_of({0}, one, {.cost = INFINITY}),
              Contains("cannot cost inf") && Contains("give a finite"));
   CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}),

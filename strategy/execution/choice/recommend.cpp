@@ -202,8 +202,11 @@ std::string reason_of(const Recommendation& made, Bytes memory) {
   const auto next = std::ranges::find_if(made.considered, [&](const Considered& each) {
     return was_in_question(each) && each.strategy != made.strategy;
   });
-  const double gained = next->estimate->seconds / made.estimate.seconds;
-  if (gained * worth < 1) return reason + ", or equally fast and simpler";
+  // A graph whose nodes have no costs takes no time.
+  const double seconds = made.estimate.seconds;
+  if (next->estimate->seconds * worth <= seconds) return reason + ", or equally fast and simpler";
+  if (seconds <= 0) return reason;
+  const double gained = next->estimate->seconds / seconds;
   char text[64];
   std::snprintf(text, sizeof text, ", %.2f times as fast as the next", gained);
   return reason + text;

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "autodiff/number_text.h"
 #include "checkpoint/plan.h"
 
 namespace palimpsest {
@@ -229,7 +230,7 @@ Bytes part_of(double keep_all, double fraction) { return static_cast<Bytes>(frac
 std::string fraction_for(Bytes least, double keep_all) {
   double millionths = std::ceil(static_cast<double>(least) / keep_all * 1e6);
   while (millionths < 1e6 && part_of(keep_all, millionths / 1e6) < least) ++millionths;
-  return std::to_string(std::min(1.0, millionths / 1e6));
+  return number_text(std::min(1.0, millionths / 1e6));
 }
 
 }  // namespace
@@ -242,11 +243,11 @@ std::vector<LayerSegment> dynamic_segments(const LayerCheckpointing& given, Laye
   const Search::Found found = search.run(budget, true);
   if (!found.segments.empty()) return found.segments;
   const Bytes least = search.run(unlimited / 2, false).peak;
-  throw BudgetError("[layers] memory_fraction " + std::to_string(*given.memory_fraction) +
-                        " of the " + format_bytes(search.keep_all()) +
-                        " for the tapes of all layers is " + format_bytes(budget) +
-                        "; the smallest feasible peak is " + format_bytes(least) +
-                        "; raise memory_fraction to " + fraction_for(least, keep_all) +
+  throw BudgetError("[layers] memory_fraction " + number_text(*given.memory_fraction) + " of the " +
+                        format_bytes(search.keep_all()) + " for the tapes of all layers is " +
+                        format_bytes(budget) + "; the smallest feasible peak is " +
+                        format_bytes(least) + "; raise memory_fraction to " +
+                        fraction_for(least, keep_all) +
                         (given.max_kept ? ", or raise max_kept" : "") +
                         (given.minimum_interval ? ", or lower minimum_interval" : ""),
                     budget, least);

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "autodiff/error.h"
+#include "autodiff/number_text.h"
 
 namespace palimpsest {
 namespace {
@@ -111,7 +112,7 @@ void require_valid(const LayerCheckpointing& given) {
             "mode dynamic needs a memory_fraction; give the fraction of all layers' tapes that may "
             "be held");
     require(*given.memory_fraction > 0 && *given.memory_fraction <= 1,
-            "memory_fraction is " + std::to_string(*given.memory_fraction) +
+            "memory_fraction is " + number_text(*given.memory_fraction) +
                 "; give a fraction above 0 and at most 1");
   }
 }

@@ -292,7 +292,7 @@ TEST_CASE("optimal chain: stages that make no sense are errors") {
     void (*spoil)(ChainStage&);
   };
   const Row rows[] = {
-      {"forward time of -1.0", [](ChainStage& s) { s.forward = -1; }},
+      {"forward time of -1 seconds", [](ChainStage& s) { s.forward = -1; }},
       {"output of -1 bytes; give at least 0", [](ChainStage& s) { s.output = -1; }},
       {"forward peak of 0 bytes; give at least 1, its output",
        [](ChainStage& s) { s.forward_peak = 0; }},

@@ -228,6 +228,61 @@ TEST_CASE("reverse: states whose sizes change, on disk too") {
   }
 }
 
+TEST_CASE("reverse: states that begin without numbers, and lose them again") {
+  constexpr std::uint64_t steps = 40;
+  const auto advance = [](Numbers& u, std::uint64_t n) {
+    for (double& x : u) x = std::sin(x);
+    if (n % 4 == 1) u.push_back(0.1 * static_cast<double>(n));
+    if (n == 25) u.clear();
+  };
+  double sum = 0;
+  const auto reverse = [&](const Numbers& u, Numbers& adjoint, std::uint64_t n) {
+    for (const double x : adjoint) sum += x;
+    if (n == 25) adjoint.assign(u.size() + 1, 0);
+    if (n % 4 == 1) adjoint.pop_back();
+    for (std::size_t i = 0; i < u.size(); ++i) adjoint[i] *= std::cos(u[i]);
+  };
+  std::vector<Numbers> states(1);
+  for (std::uint64_t n = 0; n < steps; ++n) {
+    states.push_back(states.back());
+    advance(states.back(), n);
+  }
+  Numbers adjoint = states.back();
+  for (std::uint64_t n = steps; n > 0; --n) reverse(states[n - 1], adjoint, n - 1);
+  const double expected = sum;
+  REQUIRE(expected != 0);
+
+  for (const bool is_spilled : {false, true}) {
+    for (const bool is_known : {true, false}) {
+      const TemporaryDirectory directory(quick_folder());
+      ReverseFunctions<Numbers> functions{
+          .advance = advance, .reverse = reverse, .seed = [](Numbers& u) { return u; }};
+      ReverseOptions options{.memory_budget = 9_KiB, .sizes_change = true};
+      if (is_known) options.steps = steps;
+      if (!is_known) functions.done = [](const Numbers&, std::uint64_t n) { return n == steps; };
+      if (is_spilled) {
+        options.spill = directory.path();
+        options.disk_costs = DiskCosts{0.3, 0.3};
+        options.memory_budget += 256_KiB;  // for the file and its table
+      }
+      ReverseDriver driver(functions, options);
+      Numbers start;
+      sum = 0;
+      const std::optional<Numbers> found = driver.run(start);
+      REQUIRE(found.has_value());
+      CHECK(found->empty());
+      CHECK(sum == expected);
+      CHECK(driver.report().peak_bytes <= options.memory_budget);
+    }
+  }
+  Numbers start;
+  ReverseDriver of_one_size(
+      ReverseFunctions<Numbers>{
+          .advance = advance, .reverse = reverse, .seed = [](Numbers& u) { return u; }},
+      {.steps = steps});
+  check_error([&] { of_one_size.run(start); }, {"[reverse]", "no bytes", "sizes_change"});
+}
+
 TEST_CASE("reverse: states that outgrow the memory are on disk alone") {
   const TemporaryDirectory directory(quick_folder());
   constexpr std::uint64_t many = 60;

@@ -87,6 +87,21 @@ TEST_CASE("execution: parts update the same tensors, in one order and by one wei
   }
 }
 
+TEST_CASE("execution: parts of a model without parameters have a loss and outputs") {
+  const Tensor x = Tensor::uniform({7, 3}, 5, 0, 1, DType::f64);
+  const ModelFunction model = [](Tape&, std::span<const Var>, std::span<const Var> b) {
+    return LossAndOutputs{mean(b[0]), {b[0] * 2.0}};
+  };
+  for (const ExecutionStrategy& strategy : strategies_with_parts()) {
+    INFO(strategy.summary());
+    Execution execution(strategy);
+    const Gradients gradients = execution.gradients(model, std::vector<Tensor>{}, std::vector{x});
+    CHECK(gradients.entries().empty());
+    CHECK_THAT(gradients.loss().item(), Catch::Matchers::WithinAbs(mean(x).item(), 1e-15));
+    CHECK(same_bits(gradients.outputs()[0], x * 2.0));
+  }
+}
+
 TEST_CASE("execution: a call inside a call is refused, and the outer one goes on") {
   for (const ExecutionStrategy& strategy : strategies_with_parts()) {
     INFO(strategy.summary());

@@ -198,6 +198,13 @@ TEST_CASE("a loop says what is wrong with its body") {
              });
       },
       {"[scan]", "input 0", "3 steps", "first axis"});
+  check_error(
+      [&] {
+        scan({&u, 1}, 3, {}, [](std::span<const Var> s, std::span<const Var>, const StepNumber&) {
+          return LoopStep{{s[0]}, {reshape(s[0], {1, 1, 1, 1, 1, 1, 2, 2})}};
+        });
+      },
+      {"[scan]", "9 axes", "at most 8", "reshape it", "recorded_steps_test.cpp"});
   const Var w = tape.parameter(wave(4));
   const Var late =
       scan(u, 3, [&](const Var& x, const StepNumber& n) { return n == 2 ? x * w : x; });

@@ -440,6 +440,23 @@ TEST_CASE("more examples than can be counted are refused") {
   CHECK(accumulator.statistics().effective_batch == INT64_MAX);
 }
 
+TEST_CASE("micro-batches without parameters add their losses") {
+  const auto loss = [](double value) {
+    Tape tape;
+    return backward(tape.constant(Tensor::scalar(value)));
+  };
+  GradientAccumulator accumulator({.steps = 2, .clip_norm = 1});
+  accumulator.step(loss(1));
+  Tape tape;
+  const Gradients other = backward(tape.parameter(Tensor::scalar(5)));
+  check_error([&] { accumulator.step(other); }, {"1 parameter", "0 are registered"});
+  CHECK(accumulator.step(loss(4)));
+  CHECK(accumulator.norm() == 0);
+  const Gradients sums = accumulator.gradients();
+  CHECK(sums.entries().empty());
+  CHECK(sums.loss().item() == 2.5);
+}
+
 TEST_CASE("a loss is there when every micro-batch has one") {
   Tape tape;
   const Var p = tape.parameter(Tensor::scalar(3), "p");

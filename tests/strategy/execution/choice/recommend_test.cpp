@@ -197,6 +197,9 @@ TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
   CHECK_THROWS_WITH(recommend(graph, options), Contains("precision"));
   const Graph values = graph_of({.layers = 3, .activations = 100, .training = false});
   CHECK(recommend(values, within(1_MiB)).strategy.gradient == GradientMode::none);
+  // Layers without a time: no strategy is faster.
+  const std::string reason = recommend(graph_of({.layers = 3}), within(1_MiB)).reason;
+  CHECK_THAT(reason, Contains("or equally fast and simpler"));
 }
 
 /// Layers that are too small to be split among threads.
