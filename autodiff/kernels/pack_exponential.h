@@ -8,6 +8,10 @@
 
 #include "autodiff/kernels/pack.h"
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 /// Exponentials and related functions on packs. Every lane uses the same formula over the whole
 /// range, including NaN, infinities, signed zeros and subnormal numbers. The polynomials are
 /// minimax fits; docs/accuracy.md states the errors. Correctness does not depend on whether
@@ -39,6 +43,38 @@ struct Format {
 };
 
 // The following functions are always inlined: passing packs in memory takes half of the run time.
+
+/// min(x, most); NaN stays. Compilers make two or three instructions of a comparison and a choice.
+template <class Vector, class T>
+[[gnu::always_inline]] inline Vector capped(const Vector& x, T most) {
+  const Vector bound = most - Vector{};
+  if constexpr (sizeof(T) == 4) {
+#if defined __AVX512F__
+    return Vector(_mm512_min_ps(__m512(bound), __m512(x)));
+#elif defined __AVX__
+    return Vector(_mm256_min_ps(__m256(bound), __m256(x)));
+#elif defined __SSE2__
+    return Vector(_mm_min_ps(__m128(bound), __m128(x)));
+#endif
+  }
+  return x > bound ? bound : x;
+}
+
+/// max(x, least); NaN stays.
+template <class Vector, class T>
+[[gnu::always_inline]] inline Vector raised(const Vector& x, T least) {
+  const Vector bound = least - Vector{};
+  if constexpr (sizeof(T) == 4) {
+#if defined __AVX512F__
+    return Vector(_mm512_max_ps(__m512(bound), __m512(x)));
+#elif defined __AVX__
+    return Vector(_mm256_max_ps(__m256(bound), __m256(x)));
+#elif defined __SSE2__
+    return Vector(_mm_max_ps(__m128(bound), __m128(x)));
+#endif
+  }
+  return x < bound ? bound : x;
+}
 
 /// coefficients[0] + coefficients[1]·x + …, by Horner's rule. The long polynomials of f64 evaluate
 /// even and odd powers separately, which halves the dependency chain.
@@ -128,8 +164,7 @@ template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
   using Range = ExponentialRange<T>;
   using Vector = typename Format<T>::Vector;
-  const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
-  return factors_of(reduce<T>(low > Range::most ? Range::most - Vector{} : low));
+  return factors_of(reduce<T>(capped(raised(x.lanes(), Range::least), Range::most)));
 }
 
 /// Like `exponential_factors`, but faster; for x from `least` to 0.
@@ -149,15 +184,20 @@ template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> decay_factors(const Pack<T>& x) {
   using F = Format<T>;
   using Range = ExponentialRange<T>;
-  const auto negative = F::number(F::bits(x.lanes()) | F::sign);
-  return falling_factors<T>(negative < Range::least ? Range::least - typename F::Vector{}
-                                                    : negative);
+  return falling_factors<T>(raised(F::number(F::bits(x.lanes()) | F::sign), Range::least));
 }
 
 /// exp(−|x|).
 template <class T>
 [[gnu::always_inline]] inline Pack<T> decay(const Pack<T>& x) {
   const ExponentialFactors<T> factors = decay_factors(x);
+  return factors.first * factors.second;
+}
+
+/// exp(x) for x ≤ 0; any number above.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> exponential_below(const Pack<T>& x) {
+  const auto factors = falling_factors<T>(raised(x.lanes(), ExponentialRange<T>::least));
   return factors.first * factors.second;
 }
 
@@ -175,8 +215,7 @@ template <class T>
   using Vector = typename F::Vector;
   constexpr T least = Range::least * std::numbers::log2e_v<T>;
   constexpr T most = Range::most * std::numbers::log2e_v<T>;
-  const Vector low = x.lanes() < least ? least - Vector{} : x.lanes();
-  const Vector bounded = low > most ? most - Vector{} : low;
+  const Vector bounded = capped(raised(x.lanes(), least), most);
   const Vector shifted = bounded + F::rounder;
   const Vector r = (bounded - (shifted - F::rounder)) * std::numbers::ln2_v<T>;
   const ExponentialFactors<T> factors = factors_of(
@@ -203,7 +242,7 @@ template <class T>
   constexpr Bits lower = (Bits{1} << (F::fraction_bits / 2 + 1)) - 1;
   const T end = sizeof(T) == 4 ? (scale == -1 ? 11 : 15.5F) : (scale == -1 ? 28 : 40);
   const Vector magnitude = F::number(F::bits(x.lanes()) & ~F::sign);
-  const Vector distance = magnitude > end ? end - Vector{} : magnitude;
+  const Vector distance = capped(magnitude, end);
   const Vector high = F::number(F::bits(distance) & ~lower);
   const Vector square = high * high * T(scale);
   const Vector rest = (distance - high) * (distance + high) * T(scale);
@@ -230,9 +269,7 @@ template <class T>
   constexpr T least = sizeof(T) == 4 ? T(-20) : T(-40);  // expm1 is −1 to the last bit
   constexpr T tiny = std::numeric_limits<T>::epsilon() / 4;
   const Vector lanes = x.lanes();
-  Vector bounded = lanes < least ? least - Vector{} : lanes;
-  bounded = bounded > Range::most ? Range::most - Vector{} : bounded;
-  const Reduced<T> at = reduce<T>(bounded);
+  const Reduced<T> at = reduce<T>(capped(raised(lanes, least), Range::most));
   // Half of 2^exponent, because 2^exponent may overflow.
   const Vector half = F::number((at.exponent + (F::bias - 1)) << F::fraction_bits);
   const Vector y = ((half - T(0.5)) + half * at.r) + half * (at.square_rest + at.rounding);
@@ -268,7 +305,7 @@ template <class T>
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
   const Vector square = magnitude * magnitude;
   const Vector near = magnitude + magnitude * square * polynomial(square, TanhRange<T>::rest);
-  const Reduced<T> at = reduce<T>(Vector((magnitude > most ? most - Vector{} : magnitude) * T(-2)));
+  const Reduced<T> at = reduce<T>(Vector(capped(magnitude, most) * T(-2)));
   const Vector scale = F::number((at.exponent + F::bias) << F::fraction_bits);
   const Vector e = scale + scale * (at.r + at.square_rest);
   const Vector far = T(1) - (e + e) / (e + T(1));
@@ -320,6 +357,7 @@ template <class T>
                  polynomial(x.lanes(), MillsRatio<T>::below));
 }
 
+#ifndef __AVX512F__
 /// The error function: x + x·P(x²) for |x| up to 1, else 1 − 2^P(|x|).
 inline Pack<float> erf(const Pack<float>& x) {
   using F = Format<float>;
@@ -333,11 +371,12 @@ inline Pack<float> erf(const Pack<float>& x) {
   const Vector lanes = x.lanes();
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
   const Vector near = lanes + lanes * polynomial(Vector(lanes * lanes), inner);
-  const Vector exponent = polynomial(Vector(magnitude > 4 ? 4 - Vector{} : magnitude), outer);
+  const Vector exponent = polynomial(capped(magnitude, 4.0F), outer);
   const Vector shifted = exponent + F::rounder;
   const Vector mantissa = polynomial(Vector(exponent - (shifted - F::rounder)), power);
   const Vector left = F::number(F::bits(mantissa) + (F::bits(shifted) << F::fraction_bits));
   return Pack<float>(magnitude > 1 ? F::with_sign_of(lanes, 1 - left) : near);
 }
+#endif
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Writes pack_tables.h and pack_activation_tables.h of autodiff/kernels. Needs mpmath and clang-format-19.
+
+usage: fit_tables.py FOLDER
+
+A table divides arguments into 32 intervals: x is in interval round(x·(square·|x| + linear)) modulo 32. In each, the
+function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of the relative error
+at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after the other, from the
+constant up, and the rest is fitted again after each. Of 121 numbers in the middle of an interval, the center is the one
+whose function value is closest to an f32 number. If the function has a root in the interval, the center is the root.
+"""
+
+import pathlib
+import struct
+import subprocess
+import sys
+
+from mpmath import cos, erf, erfc, exp, findroot, floor, inf, log, log1p, lu_solve, matrix, mp, mpf, pi, sign, sqrt, tanh
+
+mp.prec = 100
+COUNT = 32
+
+
+def rounded(x):
+    """x rounded to f32."""
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
+
+
+def normal(x):
+    return erfc(-x / sqrt(2)) / 2
+
+
+def density(x):
+    return exp(-x * x / 2) / sqrt(2 * pi)
+
+
+def logistic(x):
+    return 1 / (1 + exp(-x))
+
+
+def cubic(x):
+    """The argument of the logistic function in gelu_tanh, and its derivative."""
+    factor = 2 * sqrt(2 / pi)
+    return factor * (x + mpf("0.044715") * x**3), factor * (1 + 3 * mpf("0.044715") * x * x)
+
+
+def gelu_tanh_slope(a):
+    value, slope = cubic(a)
+    return logistic(-value) * (1 - a * slope * logistic(value))
+
+
+def mish(x):
+    n = exp(x) * (exp(x) + 2)
+    return x * n / (n + 2)
+
+
+def mish_slope(x):
+    e = exp(x)
+    m = e * (e + 2) + 2
+    return e * (e + 2) / m + 4 * x * e * (e + 1) / m**2
+
+
+def fitted(f, center, low, high, degree, known):
+    """f32 coefficients in powers of x - center for x from low to high; `known` are the first ones."""
+    count = 4 * (degree + 1)
+    points = [(low + high) / 2 + (high - low) / 2 * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    values = [f(x) for x in points]
+    scale = max(high - center, center - low)
+    coefficients = list(known)
+    while len(coefficients) <= degree:
+        first = len(coefficients)
+        size = degree + 1 - first
+        squares, right = matrix(size, size), matrix(size, 1)
+        for x, y in zip(points, values):
+            powers = [((x - center) / scale) ** k / y for k in range(first, degree + 1)]
+            rest = 1 - sum(c * (x - center) ** k for k, c in enumerate(coefficients)) / y
+            for i in range(size):
+                right[i] += powers[i] * rest
+                for j in range(size):
+                    squares[i, j] += powers[i] * powers[j]
+        coefficients.append(rounded(lu_solve(squares, right)[0] / scale**first))
+    return coefficients, max(
+        abs(1 - sum(c * (x - center) ** k for k, c in enumerate(coefficients)) / y) for x, y in zip(points, values)
+    )
+
+
+def boundary(value, square, linear):
+    """The x for which x·(square·|x| + linear) is `value`."""
+    if square == 0:
+        return value / linear
+    inside = linear * linear + 4 * square * abs(value)
+    return sign(value) * (sqrt(inside) - linear) / (2 * square) if inside >= 0 else sign(value) * inf
+
+
+def best_center(f, middle):
+    step = mpf(2) ** (floor(log(abs(middle), 2)) - 23)
+    candidates = [rounded(middle) + k * step for k in range(-60, 61)]
+    return min(candidates, key=lambda x: abs(rounded(f(x)) / f(x) - 1))
+
+
+class Table:
+    def __init__(self, name, comment, f, degree, square, linear, end, first, least=0, root=None, adds_distance=False):
+        square, linear, end, least = (rounded(mpf(x)) for x in (square, linear, end, least))
+        worst = 0
+        rows = [None] * COUNT
+        lowest = int(floor(least * (square * -least + linear) + mpf("0.5")))
+        highest = int(floor(end * (square * end + linear) + mpf("0.5")))
+        assert highest - lowest < COUNT, (name, lowest, highest)
+        for i in range(lowest, lowest + COUNT):
+            if i > highest:
+                rows[i % COUNT] = rows[highest % COUNT]
+                continue
+            # Sums near a boundary are rounded either way.
+            low = max(boundary(i - mpf("0.501"), square, linear), least)
+            high = min(boundary(i + mpf("0.501"), square, linear), end)
+            if i == 0:
+                center, known = mpf(0), first
+            else:
+                is_near_root = root is not None and low < root < high
+                center = rounded(root) if is_near_root else best_center(f, (low + high) / 2)
+                known = [rounded(f(center))]
+            coefficients, error = fitted(f, center, low, high, degree, known)
+            worst = max(worst, error)
+            rows[i % COUNT] = center, coefficients
+        print(f"{name}: relative error {float(worst * 2**24):.2f}·2⁻²⁴")
+        if adds_distance:
+            for _, coefficients in rows:
+                coefficients[1] = rounded(coefficients[1] - 1)
+        bounds = f"least = {text(least)}, " if least else ""
+        self.lines = [
+            f"/// {comment}",
+            f"struct {name} {{",
+            f"static constexpr float {bounds}end = {text(end)}, square = {text(square)}, linear = {text(linear)};",
+            f"static constexpr bool adds_distance = {'true' if adds_distance else 'false'};",
+            f"static constexpr TableRow centers = {{{bits(row[0] for row in rows)}}};",
+            "static constexpr TableRow coefficients[] = {",
+            ",".join(f"{{{bits(row[1][k] for row in rows)}}}" for k in range(degree + 1)),
+            "};};\n",
+        ]
+
+
+def text(x):
+    if x == int(x):
+        return str(int(x))
+    mantissa, exponent = float(x).hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.')}p{int(exponent)}F"
+
+
+def bits(numbers):
+    return ", ".join(f"{struct.unpack('I', struct.pack('f', float(x)))[0]:#010x}" for x in numbers)
+
+
+def tail(f):
+    coefficients, error = fitted(lambda z: f(1 / sqrt(z)), mpf(0), 1 / mpf("15.5") ** 2, 1 / mpf("6.5") ** 2, 4, [])
+    print(f"tail: relative error {float(error * 2**24):.2f}·2⁻²⁴")
+    return ", ".join(text(x) for x in coefficients)
+
+
+def exponential_table():
+    high = rounded(log(2))
+    r = log(2) / 64
+    square, cubic = fitted(lambda x: (exp(x) - 1 - x) / x**2, mpf(0), -r, r, 1, [])[0]
+    return [
+        "/// exp(x) = 2ⁿ·exp(x − n·log 2) for multiples n of 1/32",
+        "struct ExponentialTable {",
+        "/// log 2 in two parts, and (exp(r) − 1 − r)/r² for |r| ≤ log(2)/64",
+        f"static constexpr float high = {text(high)}, low = {text(rounded(log(2) - high))},",
+        f"square = {text(square)}, cubic = {text(cubic)};",
+        "/// 2 to the power i/32",
+        f"static constexpr TableRow powers = {{{bits(mpf(2) ** (mpf(i) / COUNT) for i in range(COUNT))}}};",
+        "};\n",
+    ]
+
+
+def tables():
+    yield Table("TanhTable", "tanh(a)", tanh, 5, "-0.2", "5.26", "9.2", [0, 1])
+    yield Table("ErfTable", "erf(a)", erf, 4, "-0.6", "10.37", "3.93", [0], adds_distance=True)
+    half = [mpf(1) / 2]
+    yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 6, "-0.02", "2.06", "18.5", half)
+    first = [rounded(log(2)), -half[0]]
+    yield Table("SoftplusTable", "softplus(−a)", lambda a: log1p(exp(-a)), 6, "-0.02", "2.06", "18.5", first)
+
+
+def activation_tables():
+    half = mpf(1) / 2
+    f = lambda a: a * normal(-a)
+    yield Table("GeluTable", "a·Φ(−a)", f, 6, "0.4", "1.69", 7, [0, half])
+    f = lambda a: normal(-a) - a * density(a)
+    yield Table("GeluSlopeTable", "Φ(−a) − a·φ(a)", f, 6, "0.35", "2.4", "6.6", [half], root=findroot(f, 0.75))
+    f = lambda a: a * logistic(-cubic(a)[0])
+    yield Table("GeluTanhTable", "−gelu_tanh(−a)", f, 6, "0.6", "1.64", 6, [0, half])
+    f = gelu_tanh_slope
+    yield Table("GeluTanhSlopeTable", "the derivative of gelu_tanh at −a", f, 6, "0.4", "3.6", "5.4", [half],
+                root=findroot(f, 0.75))
+    f = lambda a: a * logistic(-a)
+    yield Table("SiluTable", "−silu(−a)", f, 6, "-0.02", "2.06", "18.5", [0, half])
+    f = lambda a: logistic(-a) * (1 - a * logistic(a))
+    yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.43", "18.5", [half],
+                root=findroot(f, 1.28))
+    yield Table("MishTable", "mish(x)", mish, 7, "-0.02", "1.4", "9.4", [0], least="-18")
+    yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 7, "-0.03", "1.55", 11, [rounded(mpf("0.6"))],
+                least="-17", root=findroot(mish_slope, -1.19))
+
+
+def gelu_tails():
+    factor = lambda a: exp(a * a / 2)
+    return [
+        "/// Polynomials in 1/a² for a from 6.5 to 15.5",
+        "struct GeluTails {",
+        "/// a·Φ(−a)·exp(a²/2)",
+        f"static constexpr float value[] = {{{tail(lambda a: a * normal(-a) * factor(a))}}};",
+        "/// (φ(a) − Φ(−a)/a)·exp(a²/2)",
+        f"static constexpr float slope[] = {{{tail(lambda a: (density(a) - normal(-a) / a) * factor(a))}}};",
+        "};\n",
+    ]
+
+
+def write(path, include, lines):
+    lines = ["#pragma once", "", include, "", "/// Written by tools/fit_tables.py, which explains the method.",
+             "namespace palimpsest::PALIMPSEST_LEVEL {", "", *lines, "}  // namespace palimpsest::PALIMPSEST_LEVEL", ""]
+    done = subprocess.run(["clang-format-19", f"--assume-filename={path}"], input="\n".join(lines), text=True,
+                          capture_output=True, check=True)
+    path.write_text(done.stdout, encoding="utf-8")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    row = ["/// The bits of an f32 number for each interval.", f"using TableRow = std::uint32_t[{COUNT}];", ""]
+    lines = [line for table in tables() for line in table.lines]
+    write(folder / "pack_tables.h", "#include <cstdint>", row + exponential_table() + lines)
+    lines = [line for table in activation_tables() for line in table.lines]
+    write(folder / "pack_activation_tables.h", '#include "autodiff/kernels/pack_tables.h"', lines + gelu_tails())
+
+
+if __name__ == "__main__":
+    main()
