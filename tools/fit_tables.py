@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes pack_tables.h and pack_activation_tables.h of autodiff/kernels. Needs mpmath and clang-format-19.
+"""Writes the headers pack_*tables.h of autodiff/kernels. Needs mpmath and clang-format-19.
 
 usage: fit_tables.py FOLDER
 
-A table divides arguments into 32 intervals: x is in interval round(x·(square·|x| + linear)) modulo 32. In each, the
-function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of the relative error
+A table divides arguments into 32 intervals (8 for AVX2): x is in interval round(x·(square·|x| + linear)) modulo their
+number. In each, the function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of the relative error
 at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after the other, from the
 constant up, and the rest is fitted again after each. Of 121 numbers in the middle of an interval, the center is the one
-whose function value is closest to an f32 number. If the function has a root in the interval, the center is the root.
+whose function value is closest to an f32 number. A function that decreases much in an interval has its center further
+to the end, so that all terms have one sign. If the function has a root in the interval, the center is the root.
 """
 
 import pathlib
@@ -99,16 +100,17 @@ def best_center(f, middle):
 
 
 class Table:
-    def __init__(self, name, comment, f, degree, square, linear, end, first, least=0, root=None, adds_distance=False):
+    def __init__(self, name, comment, f, degree, square, linear, end, first, least=0, root=None, adds_distance=False,
+                 count=COUNT, place=0.5):
         square, linear, end, least = (rounded(mpf(x)) for x in (square, linear, end, least))
         worst = 0
-        rows = [None] * COUNT
+        rows = [None] * count
         lowest = int(floor(least * (square * -least + linear) + mpf("0.5")))
         highest = int(floor(end * (square * end + linear) + mpf("0.5")))
-        assert highest - lowest < COUNT, (name, lowest, highest)
-        for i in range(lowest, lowest + COUNT):
+        assert highest - lowest < count, (name, lowest, highest)
+        for i in range(lowest, lowest + count):
             if i > highest:
-                rows[i % COUNT] = rows[highest % COUNT]
+                rows[i % count] = rows[highest % count]
                 continue
             # Sums near a boundary are rounded either way.
             low = max(boundary(i - mpf("0.501"), square, linear), least)
@@ -117,11 +119,11 @@ class Table:
                 center, known = mpf(0), first
             else:
                 is_near_root = root is not None and low < root < high
-                center = rounded(root) if is_near_root else best_center(f, (low + high) / 2)
+                center = rounded(root) if is_near_root else best_center(f, low + mpf(place) * (high - low))
                 known = [rounded(f(center))]
             coefficients, error = fitted(f, center, low, high, degree, known)
             worst = max(worst, error)
-            rows[i % COUNT] = center, coefficients
+            rows[i % count] = center, coefficients
         print(f"{name}: relative error {float(worst * 2**24):.2f}·2⁻²⁴")
         if adds_distance:
             for _, coefficients in rows:
@@ -151,7 +153,7 @@ def bits(numbers):
 
 
 def tail(f):
-    coefficients, error = fitted(lambda z: f(1 / sqrt(z)), mpf(0), 1 / mpf("15.5") ** 2, 1 / mpf("6.5") ** 2, 4, [])
+    coefficients, error = fitted(lambda z: f(1 / sqrt(z)), mpf(0), 1 / mpf("15.5") ** 2, 1 / mpf("5.9") ** 2, 4, [])
     print(f"tail: relative error {float(error * 2**24):.2f}·2⁻²⁴")
     return ", ".join(text(x) for x in coefficients)
 
@@ -190,29 +192,49 @@ def activation_tables():
     f = lambda a: a * logistic(-cubic(a)[0])
     yield Table("GeluTanhTable", "−gelu_tanh(−a)", f, 6, "0.6", "1.64", 6, [0, half])
     f = gelu_tanh_slope
-    yield Table("GeluTanhSlopeTable", "the derivative of gelu_tanh at −a", f, 6, "0.4", "3.6", "5.4", [half],
+    yield Table("GeluTanhSlopeTable", "the derivative of gelu_tanh at −a", f, 6, "0.35", "3.64", "5.6", [half],
                 root=findroot(f, 0.75))
     f = lambda a: a * logistic(-a)
     yield Table("SiluTable", "−silu(−a)", f, 6, "-0.02", "2.06", "18.5", [0, half])
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
-    yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.43", "18.5", [half],
+    yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.37", "20", [half],
                 root=findroot(f, 1.28))
     yield Table("MishTable", "mish(x)", mish, 7, "-0.02", "1.4", "9.4", [0], least="-18")
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 7, "-0.03", "1.55", 11, [rounded(mpf("0.6"))],
                 least="-17", root=findroot(mish_slope, -1.19))
 
 
-def gelu_tails():
+def short_tables():
+    """Tables of 8 intervals."""
+    half = mpf(1) / 2
+    yield Table("TanhTable", "tanh(a)", tanh, 7, "-0.08", "1.54", "9.2", [0, 1], count=8)
+    yield Table("ErfTable", "erf(a)", erf, 6, "-0.25", "2.89", "3.93", [0], adds_distance=True, count=8)
+    yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 9, "-0.005", "0.52", "17.2", [half], count=8,
+                place=0.8)
+    first = [rounded(log(2)), -half]
+    yield Table("SoftplusTable", "softplus(−a)", lambda a: log1p(exp(-a)), 9, "-0.005", "0.52", "17.2", first,
+                count=8, place=0.8)
+    f = lambda a: a * normal(-a)
+    yield Table("GeluTable", "a·Φ(−a)", f, 9, "0.0886", "0.575", "6.5", [0, half], count=8, place=0.8)
+    f = lambda a: normal(-a) - a * density(a)
+    yield Table("GeluSlopeTable", "Φ(−a) − a·φ(a)", f, 10, "0.03", "0.98", "6.3", [half], root=findroot(f, 0.75), count=8, place=0.8)
+    f = lambda a: a * logistic(-cubic(a)[0])
+    yield Table("GeluTanhTable", "−gelu_tanh(−a)", f, 9, "0.16", "0.56", "5.3", [0, half], count=8, place=0.8)
+    f = gelu_tanh_slope
+    yield Table("GeluTanhSlopeTable", "the derivative of gelu_tanh at −a", f, 10, "0.07", "0.93", "5.6", [half],
+                root=findroot(f, 0.75), count=8, place=0.8)
+    f = lambda a: a * logistic(-a)
+    yield Table("SiluTable", "−silu(−a)", f, 9, "-0.01", "0.61", "17", [0, half], count=8, place=0.8)
+    f = lambda a: logistic(-a) * (1 - a * logistic(a))
+    yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 11, "-0.0095", "0.56", "20", [half],
+                root=findroot(f, 1.28), count=8, place=0.8)
+
+
+def print_tails():
+    """Polynomials of GeluTail and GeluSlopeTail in pack_tabulated.h."""
     factor = lambda a: exp(a * a / 2)
-    return [
-        "/// Polynomials in 1/a² for a from 6.5 to 15.5",
-        "struct GeluTails {",
-        "/// a·Φ(−a)·exp(a²/2)",
-        f"static constexpr float value[] = {{{tail(lambda a: a * normal(-a) * factor(a))}}};",
-        "/// (φ(a) − Φ(−a)/a)·exp(a²/2)",
-        f"static constexpr float slope[] = {{{tail(lambda a: (density(a) - normal(-a) / a) * factor(a))}}};",
-        "};\n",
-    ]
+    print("GeluTail:", tail(lambda a: a * normal(-a) * factor(a)))
+    print("GeluSlopeTail:", tail(lambda a: (density(a) - normal(-a) / a) * factor(a)))
 
 
 def write(path, include, lines):
@@ -223,13 +245,19 @@ def write(path, include, lines):
     path.write_text(done.stdout, encoding="utf-8")
 
 
+def row_type(count):
+    return ["/// The bits of an f32 number for each interval.", f"using TableRow = std::uint32_t[{count}];", ""]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    row = ["/// The bits of an f32 number for each interval.", f"using TableRow = std::uint32_t[{COUNT}];", ""]
     lines = [line for table in tables() for line in table.lines]
-    write(folder / "pack_tables.h", "#include <cstdint>", row + exponential_table() + lines)
+    write(folder / "pack_tables.h", "#include <cstdint>", row_type(COUNT) + exponential_table() + lines)
     lines = [line for table in activation_tables() for line in table.lines]
-    write(folder / "pack_activation_tables.h", '#include "autodiff/kernels/pack_tables.h"', lines + gelu_tails())
+    write(folder / "pack_activation_tables.h", '#include "autodiff/kernels/pack_tables.h"', lines)
+    lines = [line for table in short_tables() for line in table.lines]
+    write(folder / "pack_short_tables.h", "#include <cstdint>", row_type(8) + lines)
+    print_tails()
 
 
 if __name__ == "__main__":

@@ -163,7 +163,6 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
   using Range = ExponentialRange<T>;
-  using Vector = typename Format<T>::Vector;
   return factors_of(reduce<T>(capped(raised(x.lanes(), Range::least), Range::most)));
 }
 
@@ -357,7 +356,7 @@ template <class T>
                  polynomial(x.lanes(), MillsRatio<T>::below));
 }
 
-#ifndef __AVX512F__
+#ifndef __SSE2__
 /// The error function: x + x·P(x²) for |x| up to 1, else 1 − 2^P(|x|).
 inline Pack<float> erf(const Pack<float>& x) {
   using F = Format<float>;

@@ -2,19 +2,23 @@
 
 #include "autodiff/kernels/pack_exponential.h"
 
-#ifdef __AVX512F__
+#ifdef __SSE2__
 #include <immintrin.h>
 
+#if defined __AVX2__ && !defined __AVX512F__
+#include "autodiff/kernels/pack_short_tables.h"
+#else
 #include "autodiff/kernels/pack_activation_tables.h"
 #include "autodiff/kernels/pack_tables.h"
+#endif
 
-/// Functions of f32 packs from tables, for processors with AVX-512: an instruction picks one of 32
-/// numbers for each lane. They take half the time of the formulas that the other levels use, and
-/// have smaller errors.
+/// Functions of f32 packs from tables. They take about half the time of formulas with exponentials,
+/// and have smaller errors.
 ///
-/// A table divides the arguments from 0 to `end` into 32 intervals. In each, the function is a
-/// polynomial in the distance from a center. The centers are numbers whose function values are
-/// almost f32 numbers.
+/// A table divides the arguments into 32 intervals, or 8 for AVX2: as many as there are numbers of
+/// which an instruction picks one for each lane. In each interval, the function is a polynomial in
+/// the distance from a center. The centers are numbers whose function values are almost f32
+/// numbers.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 using Floats = Format<float>::Vector;
@@ -24,10 +28,86 @@ using Floats = Format<float>::Vector;
   return F::number(F::bits(x) & ~F::sign);
 }
 
+#if defined __AVX512F__
+[[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
+  return _mm512_cmp_ps_mask(__m512(x), _mm512_set1_ps(bound), _CMP_LT_OQ) != 0;
+}
+
+/// a·b − product, exactly, if `product` is their rounded product.
+[[gnu::always_inline]] inline Floats lost_in(const Floats& product, const Floats& a,
+                                             const Floats& b) {
+  return Floats(_mm512_fmsub_ps(__m512(a), __m512(b), __m512(product)));
+}
+
+/// The number of each lane's interval, which is in the last bits of `at`.
 [[gnu::always_inline]] inline Floats pick(const TableRow& row, const Floats& at) {
   return Floats(_mm512_permutex2var_epi32(_mm512_loadu_si512(row), __m512i(at),
                                           _mm512_loadu_si512(row + 16)));
 }
+#elif defined __AVX2__
+[[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(__m256(x), _mm256_set1_ps(bound), _CMP_LT_OQ)) != 0;
+}
+[[gnu::always_inline]] inline Floats lost_in(const Floats& product, const Floats& a,
+                                             const Floats& b) {
+  return Floats(_mm256_fmsub_ps(__m256(a), __m256(b), __m256(product)));
+}
+[[gnu::always_inline]] inline Floats pick(const TableRow& row, const Floats& at) {
+  return Floats(_mm256_permutevar8x32_epi32(
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)), __m256i(at)));
+}
+#else
+[[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
+  return _mm_movemask_ps(_mm_cmplt_ps(__m128(x), _mm_set1_ps(bound))) != 0;
+}
+
+/// By products of halves, which are exact (T. Dekker, 1971).
+[[gnu::always_inline]] inline Floats lost_in(const Floats& product, const Floats& a,
+                                             const Floats& b) {
+  using F = Format<float>;
+  const Floats a_high = F::number(F::bits(a) & ~0xfffU), a_low = a - a_high;
+  const Floats b_high = F::number(F::bits(b) & ~0xfffU), b_low = b - b_high;
+  return ((a_high * b_high - product) + (a_high * b_low + a_low * b_high)) + a_low * b_low;
+}
+
+/// A table with the numbers of an interval side by side: the center and the coefficients.
+template <class Table>
+struct Intervals {
+  static constexpr int terms = sizeof Table::coefficients / sizeof Table::coefficients[0];
+  static constexpr int groups = terms / 4 + 1;
+  alignas(16) std::uint32_t numbers[32][4 * groups]{};
+
+  constexpr Intervals() {
+    for (int i = 0; i < 32; ++i) {
+      numbers[i][0] = Table::centers[i];
+      for (int k = 0; k < terms; ++k) numbers[i][k + 1] = Table::coefficients[k][i];
+    }
+  }
+};
+template <class Table>
+inline constexpr Intervals<Table> intervals;
+
+/// The numbers of each lane's interval, in columns.
+template <class Table>
+[[gnu::always_inline]] inline auto picked(const Floats& at) {
+  constexpr int groups = Intervals<Table>::groups;
+  struct {
+    __m128 columns[4 * groups];
+  } picked;
+  alignas(16) std::uint32_t number[4];
+  std::memcpy(number, &at, sizeof number);
+  for (int group = 0; group < groups; ++group) {
+    __m128* rows = picked.columns + 4 * group;
+    for (int lane = 0; lane < 4; ++lane) {
+      const auto& numbers = intervals<Table>.numbers[number[lane] % 32];
+      rows[lane] =
+          _mm_castsi128_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(numbers + 4 * group)));
+    }
+    _MM_TRANSPOSE4_PS(rows[0], rows[1], rows[2], rows[3]);
+  }
+  return picked;
+}
+#endif
 
 /// The function for 0 ≤ a ≤ end, or for numbers from `least` to `end`. The last bits of a large sum
 /// are the interval's number.
@@ -35,9 +115,16 @@ template <class Table>
 [[gnu::always_inline]] inline Floats tabulated(const Floats& a, const Floats& magnitude) {
   constexpr int terms = sizeof Table::coefficients / sizeof Table::coefficients[0];
   const Floats at = a * (magnitude * Table::square + Table::linear) + Format<float>::rounder;
+#ifdef __AVX2__
   const Floats t = a - pick(Table::centers, at);
-  Floats y = pick(Table::coefficients[terms - 1], at);
-  for (int i = terms - 2; i >= 0; --i) y = y * t + pick(Table::coefficients[i], at);
+  const auto coefficient = [&](int k) { return pick(Table::coefficients[k], at); };
+#else
+  const auto numbers = picked<Table>(at);
+  const Floats t = a - Floats(numbers.columns[0]);
+  const auto coefficient = [&](int k) { return Floats(numbers.columns[k + 1]); };
+#endif
+  Floats y = coefficient(terms - 1);
+  for (int k = terms - 2; k >= 0; --k) y = y * t + coefficient(k);
   if constexpr (Table::adds_distance) y = y + t;
   return y;
 }
@@ -48,6 +135,17 @@ template <class Table>
   return tabulated<Table>(a, a);
 }
 
+inline Pack<float> tanh(const Pack<float>& x) {
+  return Pack<float>(
+      Format<float>::with_sign_of(x.lanes(), tabulated_magnitude<TanhTable>(x.lanes())));
+}
+
+inline Pack<float> erf(const Pack<float>& x) {
+  return Pack<float>(
+      Format<float>::with_sign_of(x.lanes(), tabulated_magnitude<ErfTable>(x.lanes())));
+}
+
+#ifdef __AVX512F__
 /// exp(x) for x from −130 to 130: 2^(n/32)·exp(r) with |r| ≤ log(2)/64. The processor multiplies by
 /// the power of 2 of whole n/32, also if the product is subnormal.
 [[gnu::always_inline]] inline Floats bounded_exponential(const Floats& x) {
@@ -70,16 +168,7 @@ inline Pack<float> decay(const Pack<float>& x) {
   const auto negative = Format<float>::bits(x.lanes()) | Format<float>::sign;
   return exponential_below(Pack<float>(Format<float>::number(negative)));
 }
-
-inline Pack<float> tanh(const Pack<float>& x) {
-  return Pack<float>(
-      Format<float>::with_sign_of(x.lanes(), tabulated_magnitude<TanhTable>(x.lanes())));
-}
-
-inline Pack<float> erf(const Pack<float>& x) {
-  return Pack<float>(
-      Format<float>::with_sign_of(x.lanes(), tabulated_magnitude<ErfTable>(x.lanes())));
-}
+#endif
 
 /// factor·exp(exponent + rest) for an exponent of at most 0 and a small rest. The product is
 /// rounded once, and once more if it is subnormal.
@@ -91,12 +180,6 @@ inline Pack<float> erf(const Pack<float>& x) {
   const Floats increase = at.r + (at.square_rest + (lost + lost * (at.r + at.square_rest)));
   const Floats scale = F::number((at.exponent + (F::bias + 64)) << F::fraction_bits);
   return (factor + factor * increase) * scale * 0x1p-64F;
-}
-
-/// a·b − product, exactly, if `product` is their rounded product.
-[[gnu::always_inline]] inline Floats lost_in(const Floats& product, const Floats& a,
-                                             const Floats& b) {
-  return Floats(_mm512_fmsub_ps(__m512(a), __m512(b), __m512(product)));
 }
 
 /// factor·exp(−a²/2).
@@ -113,8 +196,7 @@ template <class Tail>
 }
 template <class Tail>
 [[gnu::always_inline]] inline Pack<float> with_tail(float end, const Floats& x, const Floats& y) {
-  const bool any = _mm512_cmp_ps_mask(__m512(x), _mm512_set1_ps(end), _CMP_LT_OQ) != 0;
-  return Pack<float>(any ? replaced_below<Tail>(end, x, y) : y);
+  return Pack<float>(any_below(x, end) ? replaced_below<Tail>(end, x, y) : y);
 }
 
 /// A function that is max(x, 0) − T(|x|).
@@ -137,7 +219,9 @@ struct GeluTail {
   static Floats value(const Floats& a) {
     const Floats distance = capped(a, 15.5F);
     const Floats inverse = 1 / distance;
-    return -times_half_gaussian(polynomial(Floats(inverse * inverse), GeluTails::value), distance);
+    constexpr float factor[] = {0x1.98844ep-2F, -0x1.987a8ep-2F, 0x1.30c3dep0F, -0x1.5f2028p2F,
+                                0x1.679d82p4F};  // a·Φ(−a)·exp(a²/2) in powers of 1/a²
+    return -times_half_gaussian(polynomial(Floats(inverse * inverse), factor), distance);
   }
 };
 
@@ -145,8 +229,9 @@ struct GeluSlopeTail {
   static Floats value(const Floats& a) {
     const Floats distance = capped(a, 15.5F);
     const Floats inverse = 1 / distance;
-    const Floats factor = distance * polynomial(Floats(inverse * inverse), GeluTails::slope);
-    return -times_half_gaussian(factor, distance);
+    constexpr float factor[] = {0x1.988452p-2F, -0x1.988256p-2F, 0x1.976382p-2F, -0x1.1f5514p0F,
+                                0x1.bc3a4ap1F};  // (φ(a) − Φ(−a)/a)·exp(a²/2) in powers of 1/a²
+    return -times_half_gaussian(distance * polynomial(Floats(inverse * inverse), factor), distance);
   }
 };
 
@@ -189,10 +274,6 @@ struct GeluTanhSlopeTail {
   }
 };
 
-struct SigmoidTail {
-  static Floats value(const Floats& a) { return exponential_below(Pack<float>(-a)).lanes(); }
-};
-
 struct SiluTail {
   static Floats value(const Floats& a) {
     const Floats distance = capped(a, 130.0F);
@@ -207,21 +288,6 @@ struct SiluSlopeTail {
   }
 };
 
-struct MishTail {
-  static Floats value(const Floats& a) { return SiluTail::value(a); }
-};
-
-struct MishSlopeTail {
-  static Floats value(const Floats& a) { return SiluSlopeTail::value(a); }
-};
-
-inline Pack<float> logistic_of(const Pack<float>& x) {
-  return step<SigmoidTable, SigmoidTail>(x);
-}
-inline Pack<float> softplus_of(const Pack<float>& x) {
-  const Floats y = raised(x.lanes(), 0.0F) + tabulated_magnitude<SoftplusTable>(x.lanes());
-  return with_tail<SigmoidTail>(-SoftplusTable::end, x.lanes(), y);
-}
 inline Pack<float> gelu_of(const Pack<float>& x) { return rectified<GeluTable, GeluTail>(x); }
 inline Pack<float> gelu_slope(const Pack<float>& x) {
   return step<GeluSlopeTable, GeluSlopeTail>(x);
@@ -237,6 +303,25 @@ inline Pack<float> silu_slope(const Pack<float>& x) {
   return step<SiluSlopeTable, SiluSlopeTail>(x);
 }
 
+struct SigmoidTail {
+  static Floats value(const Floats& a) { return exponential_below(Pack<float>(-a)).lanes(); }
+};
+
+inline Pack<float> logistic_of(const Pack<float>& x) { return step<SigmoidTable, SigmoidTail>(x); }
+inline Pack<float> softplus_of(const Pack<float>& x) {
+  const Floats y = raised(x.lanes(), 0.0F) + tabulated_magnitude<SoftplusTable>(x.lanes());
+  return with_tail<SigmoidTail>(-SoftplusTable::end, x.lanes(), y);
+}
+
+#if !defined __AVX2__ || defined __AVX512F__
+struct MishTail {
+  static Floats value(const Floats& a) { return SiluTail::value(a); }
+};
+
+struct MishSlopeTail {
+  static Floats value(const Floats& a) { return SiluSlopeTail::value(a); }
+};
+
 inline Pack<float> mish_of(const Pack<float>& x) {
   const Floats bounded = capped(raised(x.lanes(), MishTable::least), MishTable::end);
   const Floats y = tabulated<MishTable>(bounded, magnitude_of(bounded));
@@ -248,6 +333,7 @@ inline Pack<float> mish_slope(const Pack<float>& x) {
   const Floats y = tabulated<MishSlopeTable>(bounded, magnitude_of(bounded));
   return with_tail<MishSlopeTail>(MishSlopeTable::least, x.lanes(), y);
 }
+#endif
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL
 #endif
