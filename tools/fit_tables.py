@@ -61,8 +61,9 @@ def mish_slope(x):
     return e * (e + 2) / m + 4 * x * e * (e + 1) / m**2
 
 
-def fitted(f, center, low, high, degree, known):
-    """f32 coefficients in powers of x - center for x from low to high; `known` are the first ones."""
+def fitted(f, center, low, high, degree, known, slope=0):
+    """Coefficients in powers of x - center for x from low to high; `known` are the first ones. All are f32 numbers, the
+    second one after `slope` is subtracted."""
     count = 4 * (degree + 1)
     points = [(low + high) / 2 + (high - low) / 2 * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
     values = [f(x) for x in points]
@@ -79,7 +80,8 @@ def fitted(f, center, low, high, degree, known):
                 right[i] += powers[i] * rest
                 for j in range(size):
                     squares[i, j] += powers[i] * powers[j]
-        coefficients.append(rounded(lu_solve(squares, right)[0] / scale**first))
+        kept = slope if first == 1 else 0
+        coefficients.append(kept + rounded(lu_solve(squares, right)[0] / scale**first - kept))
     return coefficients, max(
         abs(1 - sum(c * (x - center) ** k for k, c in enumerate(coefficients)) / y) for x, y in zip(points, values)
     )
@@ -100,7 +102,7 @@ def best_center(f, middle):
 
 
 class Table:
-    def __init__(self, name, comment, f, degree, square, linear, end, first, least=0, root=None, adds_distance=False,
+    def __init__(self, name, comment, f, degree, square, linear, end, first, least=0, root=None, slope=0,
                  count=COUNT, place=0.5):
         square, linear, end, least = (rounded(mpf(x)) for x in (square, linear, end, least))
         worst = 0
@@ -121,22 +123,21 @@ class Table:
                 is_near_root = root is not None and low < root < high
                 center = rounded(root) if is_near_root else best_center(f, low + mpf(place) * (high - low))
                 known = [rounded(f(center))]
-            coefficients, error = fitted(f, center, low, high, degree, known)
+            coefficients, error = fitted(f, center, low, high, degree, known, slope)
             worst = max(worst, error)
             rows[i % count] = center, coefficients
         print(f"{name}: relative error {float(worst * 2**24):.2f}·2⁻²⁴")
-        if adds_distance:
-            for _, coefficients in rows:
-                coefficients[1] = rounded(coefficients[1] - 1)
+        for _, coefficients in {id(row): row for row in rows}.values():
+            coefficients[1] = rounded(coefficients[1] - slope)
         bounds = f"least = {text(least)}, " if least else ""
         self.lines = [
             f"/// {comment}",
             f"struct {name} {{",
             f"static constexpr float {bounds}end = {text(end)}, square = {text(square)}, linear = {text(linear)};",
-            f"static constexpr bool adds_distance = {'true' if adds_distance else 'false'};",
+            f"static constexpr float slope = {text(slope)};",
             f"static constexpr TableRow centers = {{{bits(row[0] for row in rows)}}};",
             "static constexpr TableRow coefficients[] = {",
-            ",".join(f"{{{bits(row[1][k] for row in rows)}}}" for k in range(degree + 1)),
+            ",".join(f"{{{bits(row[1][k] or -0.0 for row in rows)}}}" for k in range(degree + 1)),
             "};};\n",
         ]
 
@@ -176,7 +177,7 @@ def exponential_table():
 
 def tables():
     yield Table("TanhTable", "tanh(a)", tanh, 5, "-0.2", "5.26", "9.2", [0, 1])
-    yield Table("ErfTable", "erf(a)", erf, 4, "-0.6", "10.37", "3.93", [0], adds_distance=True)
+    yield Table("ErfTable", "erf(a)", erf, 4, "-0.6", "10.37", "3.93", [0], slope=1)
     half = [mpf(1) / 2]
     yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 6, "-0.02", "2.06", "18.5", half)
     first = [rounded(log(2)), -half[0]]
@@ -199,7 +200,7 @@ def activation_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.37", "20", [half],
                 root=findroot(f, 1.28))
-    yield Table("MishTable", "mish(x)", mish, 7, "-0.02", "1.4", "9.4", [0], least="-18")
+    yield Table("MishTable", "mish(x)", mish, 7, "-0.025", "1.5", "9.4", [0], least="-17")
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 7, "-0.03", "1.55", 11, [rounded(mpf("0.6"))],
                 least="-17", root=findroot(mish_slope, -1.19))
 
@@ -208,7 +209,7 @@ def short_tables():
     """Tables of 8 intervals."""
     half = mpf(1) / 2
     yield Table("TanhTable", "tanh(a)", tanh, 7, "-0.08", "1.54", "9.2", [0, 1], count=8)
-    yield Table("ErfTable", "erf(a)", erf, 6, "-0.25", "2.89", "3.93", [0], adds_distance=True, count=8)
+    yield Table("ErfTable", "erf(a)", erf, 6, "-0.25", "2.89", "3.93", [0], slope=1, count=8)
     yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 9, "-0.005", "0.52", "17.2", [half], count=8,
                 place=0.8)
     first = [rounded(log(2)), -half]
@@ -228,6 +229,9 @@ def short_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 11, "-0.0095", "0.56", "20", [half],
                 root=findroot(f, 1.28), count=8, place=0.8)
+    yield Table("MishTable", "mish(x)", mish, 10, "-0.035", "0.76", "9.4", [0], least="-6", count=8)
+    yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 11, "-0.03", "0.7", 11, [rounded(mpf("0.6"))],
+                least="-6", root=findroot(mish_slope, -1.19), count=8)
 
 
 def print_tails():

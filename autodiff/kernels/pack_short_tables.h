@@ -11,10 +11,10 @@ using TableRow = std::uint32_t[8];
 /// tanh(a)
 struct TanhTable {
   static constexpr float end = 0x1.266666p3F, square = -0x1.47ae14p-4F, linear = 0x1.8a3d7p0F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3f2e0224, 0x3fb46878, 0x400d8688,
                                        0x40473746, 0x40854765, 0x40afce25, 0x40f72b62};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3f1761e4, 0x3f632afe, 0x3f79ed84,
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3f1761e4, 0x3f632afe, 0x3f79ed84,
                                                0x3f7efd35, 0x3f7fe065, 0x3f7ffdc9, 0x3f7ffff9},
                                               {0x3f800000, 0x3f267b5e, 0x3e59aae9, 0x3d40018e,
                                                0x3c012419, 0x3a7cc867, 0x388dd088, 0x3551b1bb},
@@ -35,29 +35,29 @@ struct TanhTable {
 /// erf(a)
 struct ErfTable {
   static constexpr float end = 0x1.f70a3ep1F, square = -0x1p-2F, linear = 0x1.71eb86p1F;
-  static constexpr bool adds_distance = true;
+  static constexpr float slope = 1;
   static constexpr TableRow centers = {0x00000000, 0x3eb86c2a, 0x3f3e45c3, 0x3f943eb5,
                                        0x3fceab16, 0x40083a39, 0x402ebe10, 0x405f993e};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3ec7703c, 0x3f34f087, 0x3f6607bc,
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3ec7703c, 0x3f34f087, 0x3f6607bc,
                                                0x3f7a437c, 0x3f7f54eb, 0x3f7ff89c, 0x3f7ffff3},
-                                              {0x3e0375d8, 0xbc122d80, 0xbeb37c48, 0xbf3476a4,
+                                              {0x3e0375d4, 0xbc122d64, 0xbeb37c48, 0xbf3476a3,
                                                0xbf6ab166, 0xbf7ce35f, 0xbf7fd534, 0xbf7fffa1},
-                                              {0xb6e310a7, 0xbeb6c6ee, 0xbef7245f, 0xbeaef7ab,
-                                               0xbe099c1d, 0xbcd3f57a, 0xbae9ce18, 0xb7a6bf52},
-                                              {0xbec076bf, 0xbe7a7f2a, 0x3cb9bbc7, 0x3e29750c,
-                                               0x3def762d, 0x3d05d4ac, 0x3b45f8b0, 0x38300310},
-                                              {0xbb430aec, 0x3e26f3dd, 0x3e1c2167, 0x3c9433c3,
-                                               0xbd4b039b, 0xbcd635b5, 0xbb669970, 0xb88db9b9},
-                                              {0x3e0634c3, 0x3d4a8666, 0xbd50691e, 0xbd6b013d,
-                                               0xbb6fcc29, 0x3c4812a5, 0x3b49c517, 0x38deffd4},
-                                              {0xbd3c1223, 0xbd479fd2, 0xbce35814, 0x3c8b1ffb,
-                                               0x3c6f689d, 0xbad9fe0f, 0xbaf4185e, 0xb8cc65f6}};
+                                              {0xb0c345d9, 0xbeb6c6e9, 0xbef7245f, 0xbeaef7aa,
+                                               0xbe099c1d, 0xbcd3f57a, 0xbae9ce18, 0xb7a6bf5c},
+                                              {0xbec092ef, 0xbe7a7fcf, 0x3cb9bbc7, 0x3e297484,
+                                               0x3def7665, 0x3d05d4ec, 0x3b45f68b, 0x3832084b},
+                                              {0xb942afb5, 0x3e26f04f, 0x3e1c2167, 0x3c942fa9,
+                                               0xbd4b0399, 0xbcd635b5, 0xbb669971, 0xb88db985},
+                                              {0x3debf770, 0x3d4abc81, 0xbd50691e, 0xbd6ae0f8,
+                                               0xbb70232a, 0x3c480923, 0x3b49d34a, 0x38db355c},
+                                              {0xbc585b8d, 0xbd467b7a, 0xbce35814, 0x3c8b5d06,
+                                               0x3c6f6803, 0xbad9fe12, 0xbaf41849, 0xb8cc66df}};
 };
 
 /// sigmoid(−a)
 struct SigmoidTable {
   static constexpr float end = 0x1.133334p4F, square = -0x1.47ae14p-8F, linear = 0x1.0a3d7p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x40248908, 0x4094685a, 0x40d992f1,
                                        0x41111c23, 0x4137786c, 0x41603fe3, 0x418552c4};
   static constexpr TableRow coefficients[] = {{0x3f000000, 0x3d917bff, 0x3c1d11d4, 0x3a91f0d6,
@@ -85,7 +85,7 @@ struct SigmoidTable {
 /// softplus(−a)
 struct SoftplusTable {
   static constexpr float end = 0x1.133334p4F, square = -0x1.47ae14p-8F, linear = 0x1.0a3d7p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x40248905, 0x40946840, 0x40d992db,
                                        0x41111c38, 0x4137782d, 0x41603ffa, 0x418552aa};
   static constexpr TableRow coefficients[] = {{0x3f317218, 0x3d96e911, 0x3c1dd44f, 0x3a92060b,
@@ -113,10 +113,10 @@ struct SoftplusTable {
 /// a·Φ(−a)
 struct GeluTable {
   static constexpr float end = 0x1.ap2F, square = 0x1.6ae7d6p-4F, linear = 0x1.266666p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3fe04543, 0x40322283, 0x406a2fd9,
                                        0x408de975, 0x40a46d60, 0x40b92fb6, 0x40cc3f4f};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3d8f179e, 0x3bf5570a, 0x39f2b780,
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3d8f179e, 0x3bf5570a, 0x39f2b780,
                                                0x37ab7607, 0x353f251f, 0x32b20564, 0x30189abc},
                                               {0x3f000000, 0xbde2c77f, 0xbca70794, 0xbadc2cb5,
                                                0xb8bd4c87, 0xb674f192, 0xb4009389, 0xb1733ecd},
@@ -141,7 +141,7 @@ struct GeluTable {
 /// Φ(−a) − a·φ(a)
 struct GeluSlopeTable {
   static constexpr float end = 0x1.933334p2F, square = 0x1.eb851ep-6F, linear = 0x1.f5c29p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3f407569, 0x400c8889, 0x4044c9be,
                                        0x407a9946, 0x4097214a, 0x40b00193, 0x40c57633};
   static constexpr TableRow coefficients[] = {{0x3f000000, 0xb1b39bec, 0xbd84388e, 0xbc20a0cc,
@@ -171,10 +171,10 @@ struct GeluSlopeTable {
 /// −gelu_tanh(−a)
 struct GeluTanhTable {
   static constexpr float end = 0x1.533334p2F, square = 0x1.47ae14p-3F, linear = 0x1.1eb852p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3fc8de89, 0x401a7fd1, 0x40470929,
                                        0x406ddec6, 0x40886367, 0x40985feb, 0x40a6c77f};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3dbbbdba, 0x3c98aee0, 0x3b26876b,
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3dbbbdba, 0x3c98aee0, 0x3b26876b,
                                                0x3984af60, 0x379e8edc, 0x35907856, 0x33604897},
                                               {0x3f000000, 0xbdffa58e, 0xbd37c25e, 0xbc0b1e2a,
                                                0xba8e16c7, 0xb8d0192b, 0xb6e15a48, 0xb4ca608e},
@@ -199,7 +199,7 @@ struct GeluTanhTable {
 /// the derivative of gelu_tanh at −a
 struct GeluTanhSlopeTable {
   static constexpr float end = 0x1.666666p2F, square = 0x1.1eb852p-4F, linear = 0x1.dc28f6p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3f40a150, 0x400804d1, 0x4039ff67,
                                        0x40682bbe, 0x4089a622, 0x409df4bd, 0x40afbf78};
   static constexpr TableRow coefficients[] = {{0x3f000000, 0xb1a7b202, 0xbd94d3b9, 0xbc73d956,
@@ -229,10 +229,10 @@ struct GeluTanhSlopeTable {
 /// −silu(−a)
 struct SiluTable {
   static constexpr float end = 17, square = -0x1.47ae14p-7F, linear = 0x1.3851ecp-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x400e2379, 0x408193e9, 0x40c074b5,
                                        0x41026edb, 0x41284cb5, 0x41535977, 0x4182cf7b};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3e5e9e55, 0x3d8e1b30, 0x3c703533,
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3e5e9e55, 0x3d8e1b30, 0x3c703533,
                                                0x3b19e53e, 0x399509a7, 0x37cb277e, 0x35adcfd0},
                                               {0x3f000000, 0xbdc92dd8, 0xbd51277f, 0xbc47aeb5,
                                                0xbb06f91a, 0xb986dd69, 0xb7bbc639, 0xb5a32e90},
@@ -257,7 +257,7 @@ struct SiluTable {
 /// the derivative of silu at −a
 struct SiluSlopeTable {
   static constexpr float end = 20, square = -0x1.374bc6p-7F, linear = 0x1.1eb852p-1F;
-  static constexpr bool adds_distance = false;
+  static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3fa3a4ba, 0x408e9cff, 0x40d51f4b,
                                        0x4111a1fe, 0x413e2079, 0x41734a69, 0x41996b9e};
   static constexpr TableRow coefficients[] = {{0x3f000000, 0xb14245cf, 0xbd1ff7e1, 0xbbecef71,
@@ -284,6 +284,69 @@ struct SiluSlopeTable {
                                                0x2e95d56b, 0x2d0e0ef2, 0xaafc518e, 0xa6cda8a6},
                                               {0xb6c77976, 0x365d356a, 0x3295e733, 0x30d66915,
                                                0xade95fd8, 0x2b5a36d7, 0x288558c7, 0x2725cf29}};
+};
+
+/// mish(x)
+struct MishTable {
+  static constexpr float least = -6, end = 0x1.2cccccp3F, square = -0x1.1eb852p-5F,
+                         linear = 0x1.851eb8p-1F;
+  static constexpr float slope = 0;
+  static constexpr TableRow centers = {0x00000000, 0x3fb801be, 0x40479d54, 0x40aac06d,
+                                       0x41003427, 0xc0a0a2d7, 0xc0479d1d, 0xbfb80155};
+  static constexpr TableRow coefficients[] = {{0x80000000, 0x3faaeebf, 0x4046e684, 0x40aabe6b,
+                                               0x41003425, 0xbd075dd2, 0xbe0a0f12, 0xbe9a8408},
+                                              {0x3f19999a, 0x3f8b48d2, 0x3f8245d1, 0x3f800e7a,
+                                               0x3f80001c, 0xbcd7e75c, 0xbdb55dad, 0xbd5c665b},
+                                              {0x3ea3d70a, 0x3bd5879b, 0xbc561145, 0xb9cdc8db,
+                                               0xb5ca5c89, 0xbc2088f5, 0xbca8d470, 0x3db3446f},
+                                              {0xbc831446, 0xbd324731, 0x3bb4f424, 0x396ffded,
+                                               0x35e15e7a, 0xbb0b056b, 0x3a9ea7c4, 0x3d666326},
+                                              {0xbd3bde81, 0x3cc7d991, 0xba9990dd, 0xb8ce01e3,
+                                               0xb6b64c71, 0xb9784abf, 0x3b18d902, 0x3c5a91a8},
+                                              {0xb9bed319, 0xbb5134e7, 0xb90d3655, 0x38031e81,
+                                               0x3532c13d, 0x37630a50, 0x3a5c7af0, 0xba5ed2a3},
+                                              {0x3c0011c3, 0xbb3579e8, 0x39621797, 0xb6e48ec1,
+                                               0x36b271b2, 0x37582dea, 0x393ceb19, 0xbadec918},
+                                              {0x3a55dd53, 0x3ac10abe, 0xb8c31f85, 0x360769da,
+                                               0xb449a290, 0x3667cc36, 0x37b4a7dc, 0xba129e26},
+                                              {0xbaa50b64, 0xb860f83d, 0x37c2e9a7, 0xb58595a0,
+                                               0xb63d45d4, 0x352d64b8, 0xb5c060b9, 0xb80d94d8},
+                                              {0xb95aee72, 0xb947cbf6, 0xb57a3bef, 0xb3e5e9e9,
+                                               0x3346caf1, 0x33a89387, 0xb5ecfc86, 0x38591b4f},
+                                              {0x392a11d1, 0x3857f698, 0xb5ca2731, 0x343ceb1c,
+                                               0x350ec76a, 0x2fa7172e, 0xb4f8008a, 0x37aeae99}};
+};
+
+/// the derivative of mish
+struct MishSlopeTable {
+  static constexpr float least = -6, end = 11, square = -0x1.eb851ep-6F, linear = 0x1.666666p-1F;
+  static constexpr float slope = 0;
+  static constexpr TableRow centers = {0x00000000, 0x3fc7fec7, 0x405942f1, 0x40ba9140,
+                                       0x41120700, 0xc0a6644e, 0xc0594293, 0xbf98a196};
+  static constexpr TableRow coefficients[] = {{0x3f19999a, 0x3f8b417f, 0x3f817fb3, 0x3f8005f9,
+                                               0x3f800003, 0xbcbcab7e, 0xbd9de122, 0x305f5bba},
+                                              {0x3f23d70a, 0xbc786c45, 0xbc942f5a, 0xb9ac5923,
+                                               0xb54e30e6, 0xbc8e8b3e, 0xbd29a3a7, 0x3e88ad66},
+                                              {0xbd449cc2, 0xbdc42d4b, 0x3c4e80f7, 0x399968e9,
+                                               0x35871231, 0xbbbf7d5d, 0xbb1c0272, 0x3e51a513},
+                                              {0xbe3bdea1, 0x3db304b3, 0xbb996336, 0xb9326e4e,
+                                               0xb4f0e3ea, 0xba7f31d5, 0x3bb28908, 0x3d2ba726},
+                                              {0xbaf2df29, 0xbcc45308, 0x3a0292da, 0x389652af,
+                                               0xb484d68f, 0x37148d5e, 0x3b3d6218, 0xbca611d9},
+                                              {0x3d402569, 0xbc1676a6, 0x39ff5c44, 0xb7c718b0,
+                                               0xb3a5a39e, 0x3864e2ae, 0x3a596979, 0xbc819363},
+                                              {0x3bc23f62, 0x3c16954e, 0xb9b5deb7, 0x36e7d92b,
+                                               0x34ac1522, 0x3799b37b, 0x391ae902, 0xbb5be034},
+                                              {0xbc264fae, 0xbb00a2a6, 0x3904b74a, 0xb5a10331,
+                                               0xb1cf85f5, 0x368b81ea, 0x37140b1b, 0x3a8d813b},
+                                              {0xbb1ff92e, 0xba848356, 0xb7ea3492, 0xb47a04a2,
+                                               0xb3b2d3b6, 0x3546ff74, 0xb6a14854, 0x3a7b8b8f},
+                                              {0x3af36d34, 0x3a3eac00, 0x3571e9db, 0xb184d110,
+                                               0xafa062ed, 0xb4219e41, 0xb619d189, 0x39853616},
+                                              {0x3a036e5d, 0xb7da6d65, 0x36398537, 0x33826839,
+                                               0x32179988, 0xb347b879, 0xb546d739, 0x36bbbe9a},
+                                              {0xb980c831, 0xb8b4b0e5, 0xb588f9d1, 0x31595a31,
+                                               0xacc0d23f, 0x33f589b5, 0xb441deff, 0xb6fb9690}};
 };
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

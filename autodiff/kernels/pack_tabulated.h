@@ -125,7 +125,7 @@ template <class Table>
 #endif
   Floats y = coefficient(terms - 1);
   for (int k = terms - 2; k >= 0; --k) y = y * t + coefficient(k);
-  if constexpr (Table::adds_distance) y = y + t;
+  if constexpr (Table::slope != 0) y = t * Table::slope + y;  // the slope's digits below f32's
   return y;
 }
 
@@ -266,9 +266,10 @@ struct GeluTanhSlopeTail {
     const Floats distance = capped(a, 12.0F);
     const auto [exponent, rest] = cubic_argument(distance);
     // 1 − a·(derivative of the argument)
-    constexpr float linear = 0x1.988454p0F, cubic = 0x1.b6676cp-3F;
+    constexpr float linear = 0x1.988454p0F, cubic = 0x1.b6676cp-3F, cubic_rest = -0x1.175e200p-32F;
     const Floats square = distance * distance;
-    const Floats slope = square * cubic + (lost_in(square, distance, distance) * cubic + linear);
+    const Floats lost = lost_in(square, distance, distance) * cubic + square * cubic_rest;
+    const Floats slope = square * cubic + (lost + linear);
     const Floats factor = 1 - distance * slope;
     return times_exponential(factor, -exponent, -rest);
   }
@@ -313,13 +314,20 @@ inline Pack<float> softplus_of(const Pack<float>& x) {
   return with_tail<SigmoidTail>(-SoftplusTable::end, x.lanes(), y);
 }
 
-#if !defined __AVX2__ || defined __AVX512F__
 struct MishTail {
-  static Floats value(const Floats& a) { return SiluTail::value(a); }
+  static Floats value(const Floats& a) {
+    const Floats distance = capped(a, 130.0F);
+    const Floats d = exponential_below(Pack<float>(-distance)).lanes();
+    return -times_exponential(distance - distance * (d * 0.5F), -distance, Floats{});
+  }
 };
 
 struct MishSlopeTail {
-  static Floats value(const Floats& a) { return SiluSlopeTail::value(a); }
+  static Floats value(const Floats& a) {
+    const Floats distance = capped(a, 130.0F);
+    const Floats d = exponential_below(Pack<float>(-distance)).lanes();
+    return times_exponential(1 - distance + d * (distance - 0.5F), -distance, Floats{});
+  }
 };
 
 inline Pack<float> mish_of(const Pack<float>& x) {
@@ -333,7 +341,6 @@ inline Pack<float> mish_slope(const Pack<float>& x) {
   const Floats y = tabulated<MishSlopeTable>(bounded, magnitude_of(bounded));
   return with_tail<MishSlopeTail>(MishSlopeTable::least, x.lanes(), y);
 }
-#endif
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL
 #endif
