@@ -4,8 +4,8 @@
 usage: fit_tables.py FOLDER
 
 A table divides arguments into 32 intervals (8 for AVX2): x is in interval round(x·(square·|x| + linear)) modulo their
-number. In each, the function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of the relative error
-at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after the other, from the
+number. In each, the function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of
+the relative error at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after the other, from the
 constant up, and the rest is fitted again after each. Of 121 numbers in the middle of an interval, the center is the one
 whose function value is closest to an f32 number. A function that decreases much in an interval has its center further
 to the end, so that all terms have one sign. If the function has a root in the interval, the center is the root.
@@ -16,7 +16,8 @@ import struct
 import subprocess
 import sys
 
-from mpmath import cos, erf, erfc, exp, findroot, floor, inf, log, log1p, lu_solve, matrix, mp, mpf, pi, sign, sqrt, tanh
+from mpmath import cos, erf, erfc, exp, findroot, floor, inf, log, log1p, lu_solve, matrix, mp, mpf, pi, sign, sqrt
+from mpmath import tanh
 
 mp.prec = 100
 COUNT = 32
@@ -200,7 +201,7 @@ def activation_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.37", "20", [half],
                 root=findroot(f, 1.28))
-    yield Table("MishTable", "mish(x)", mish, 7, "-0.025", "1.5", "9.4", [0], least="-17")
+    yield Table("MishTable", "mish(x)", mish, 7, "-0.025", "1.5", "9.4", [0, rounded(mpf("0.6"))], least="-17")
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 7, "-0.03", "1.55", 11, [rounded(mpf("0.6"))],
                 least="-17", root=findroot(mish_slope, -1.19))
 
@@ -218,7 +219,8 @@ def short_tables():
     f = lambda a: a * normal(-a)
     yield Table("GeluTable", "a·Φ(−a)", f, 9, "0.0886", "0.575", "6.5", [0, half], count=8, place=0.8)
     f = lambda a: normal(-a) - a * density(a)
-    yield Table("GeluSlopeTable", "Φ(−a) − a·φ(a)", f, 10, "0.03", "0.98", "6.3", [half], root=findroot(f, 0.75), count=8, place=0.8)
+    yield Table("GeluSlopeTable", "Φ(−a) − a·φ(a)", f, 10, "0.03", "0.98", "6.3", [half],
+                root=findroot(f, 0.75), count=8, place=0.8)
     f = lambda a: a * logistic(-cubic(a)[0])
     yield Table("GeluTanhTable", "−gelu_tanh(−a)", f, 9, "0.16", "0.56", "5.3", [0, half], count=8, place=0.8)
     f = gelu_tanh_slope
@@ -229,7 +231,8 @@ def short_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 11, "-0.0095", "0.56", "20", [half],
                 root=findroot(f, 1.28), count=8, place=0.8)
-    yield Table("MishTable", "mish(x)", mish, 10, "-0.035", "0.76", "9.4", [0], least="-6", count=8)
+    first = [0, rounded(mpf("0.6"))]
+    yield Table("MishTable", "mish(x)", mish, 10, "-0.035", "0.76", "9.4", first, least="-6", count=8)
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 11, "-0.03", "0.7", 11, [rounded(mpf("0.6"))],
                 least="-6", root=findroot(mish_slope, -1.19), count=8)
 
