@@ -5,10 +5,12 @@ usage: fit_tables.py FOLDER
 
 A table divides arguments into 32 intervals (8 for AVX2): x is in interval round(x·(square·|x| + linear)) modulo their
 number. In each, the function is a polynomial in the distance from a center. Its coefficients are a least-squares fit of
-the relative error at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after the other, from the
-constant up, and the rest is fitted again after each. Of 121 numbers in the middle of an interval, the center is the one
-whose function value is closest to an f32 number. A function that decreases much in an interval has its center further
-to the end, so that all terms have one sign. If the function has a root in the interval, the center is the root.
+the relative error at Chebyshev points, which is close to the minimax polynomial. They are rounded to f32 one after
+the other, from the constant up, and the rest is fitted again after each.
+
+The center is in the middle of the interval, or closer to the end with the smaller values if these differ much: then
+all terms have one sign. Of 121 numbers around that place, it is the one whose function value is closest to an f32
+number. If the function has a root in the interval, the center is the root.
 """
 
 import pathlib
@@ -51,9 +53,9 @@ def gelu_tanh_slope(a):
     return logistic(-value) * (1 - a * slope * logistic(value))
 
 
-def mish(x):
+def mish_factor(x):
     n = exp(x) * (exp(x) + 2)
-    return x * n / (n + 2)
+    return n / (n + 2)
 
 
 def mish_slope(x):
@@ -97,7 +99,7 @@ def boundary(value, square, linear):
 
 
 def best_center(f, middle):
-    step = mpf(2) ** (floor(log(abs(middle), 2)) - 23)
+    step = mpf(2) ** (floor(log(max(abs(middle), mpf("0.01")), 2)) - 23)
     candidates = [rounded(middle) + k * step for k in range(-60, 61)]
     return min(candidates, key=lambda x: abs(rounded(f(x)) / f(x) - 1))
 
@@ -118,7 +120,7 @@ class Table:
             # Sums near a boundary are rounded either way.
             low = max(boundary(i - mpf("0.501"), square, linear), least)
             high = min(boundary(i + mpf("0.501"), square, linear), end)
-            if i == 0:
+            if i == 0 and first:
                 center, known = mpf(0), first
             else:
                 is_near_root = root is not None and low < root < high
@@ -138,7 +140,7 @@ class Table:
             f"static constexpr float slope = {text(slope)};",
             f"static constexpr TableRow centers = {{{bits(row[0] for row in rows)}}};",
             "static constexpr TableRow coefficients[] = {",
-            ",".join(f"{{{bits(row[1][k] or -0.0 for row in rows)}}}" for k in range(degree + 1)),
+            ",".join(f"{{{bits(row[1][k] for row in rows)}}}" for k in range(degree + 1)),
             "};};\n",
         ]
 
@@ -201,7 +203,7 @@ def activation_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 6, "-0.04", "2.37", "20", [half],
                 root=findroot(f, 1.28))
-    yield Table("MishTable", "mish(x)", mish, 7, "-0.025", "1.5", "9.4", [0, rounded(mpf("0.6"))], least="-17")
+    yield Table("MishTable", "mish(x)/x", mish_factor, 7, "-0.02", "1.43", "9.4", None, least="-17", place=0.2)
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 7, "-0.03", "1.55", 11, [rounded(mpf("0.6"))],
                 least="-17", root=findroot(mish_slope, -1.19))
 
@@ -231,10 +233,10 @@ def short_tables():
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 11, "-0.0095", "0.56", "20", [half],
                 root=findroot(f, 1.28), count=8, place=0.8)
-    first = [0, rounded(mpf("0.6"))]
-    yield Table("MishTable", "mish(x)", mish, 10, "-0.035", "0.76", "9.4", first, least="-6", count=8)
+    yield Table("MishTable", "mish(x)/x", mish_factor, 10, "-0.035", "0.76", "9.4", None, least="-6", count=8,
+                place=0.1)
     yield Table("MishSlopeTable", "the derivative of mish", mish_slope, 11, "-0.03", "0.7", 11, [rounded(mpf("0.6"))],
-                least="-6", root=findroot(mish_slope, -1.19), count=8)
+                least="-6", root=findroot(mish_slope, -1.19), count=8, place=0.2)
 
 
 def print_tails():

@@ -14,7 +14,7 @@ struct TanhTable {
   static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3f2e0224, 0x3fb46878, 0x400d8688,
                                        0x40473746, 0x40854765, 0x40afce25, 0x40f72b62};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3f1761e4, 0x3f632afe, 0x3f79ed84,
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3f1761e4, 0x3f632afe, 0x3f79ed84,
                                                0x3f7efd35, 0x3f7fe065, 0x3f7ffdc9, 0x3f7ffff9},
                                               {0x3f800000, 0x3f267b5e, 0x3e59aae9, 0x3d40018e,
                                                0x3c012419, 0x3a7cc867, 0x388dd088, 0x3551b1bb},
@@ -38,7 +38,7 @@ struct ErfTable {
   static constexpr float slope = 1;
   static constexpr TableRow centers = {0x00000000, 0x3eb86c2a, 0x3f3e45c3, 0x3f943eb5,
                                        0x3fceab16, 0x40083a39, 0x402ebe10, 0x405f993e};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3ec7703c, 0x3f34f087, 0x3f6607bc,
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3ec7703c, 0x3f34f087, 0x3f6607bc,
                                                0x3f7a437c, 0x3f7f54eb, 0x3f7ff89c, 0x3f7ffff3},
                                               {0x3e0375d4, 0xbc122d64, 0xbeb37c48, 0xbf3476a3,
                                                0xbf6ab166, 0xbf7ce35f, 0xbf7fd534, 0xbf7fffa1},
@@ -116,7 +116,7 @@ struct GeluTable {
   static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3fe04543, 0x40322283, 0x406a2fd9,
                                        0x408de975, 0x40a46d60, 0x40b92fb6, 0x40cc3f4f};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3d8f179e, 0x3bf5570a, 0x39f2b780,
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3d8f179e, 0x3bf5570a, 0x39f2b780,
                                                0x37ab7607, 0x353f251f, 0x32b20564, 0x30189abc},
                                               {0x3f000000, 0xbde2c77f, 0xbca70794, 0xbadc2cb5,
                                                0xb8bd4c87, 0xb674f192, 0xb4009389, 0xb1733ecd},
@@ -174,7 +174,7 @@ struct GeluTanhTable {
   static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x3fc8de89, 0x401a7fd1, 0x40470929,
                                        0x406ddec6, 0x40886367, 0x40985feb, 0x40a6c77f};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3dbbbdba, 0x3c98aee0, 0x3b26876b,
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3dbbbdba, 0x3c98aee0, 0x3b26876b,
                                                0x3984af60, 0x379e8edc, 0x35907856, 0x33604897},
                                               {0x3f000000, 0xbdffa58e, 0xbd37c25e, 0xbc0b1e2a,
                                                0xba8e16c7, 0xb8d0192b, 0xb6e15a48, 0xb4ca608e},
@@ -232,7 +232,7 @@ struct SiluTable {
   static constexpr float slope = 0;
   static constexpr TableRow centers = {0x00000000, 0x400e2379, 0x408193e9, 0x40c074b5,
                                        0x41026edb, 0x41284cb5, 0x41535977, 0x4182cf7b};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3e5e9e55, 0x3d8e1b30, 0x3c703533,
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3e5e9e55, 0x3d8e1b30, 0x3c703533,
                                                0x3b19e53e, 0x399509a7, 0x37cb277e, 0x35adcfd0},
                                               {0x3f000000, 0xbdc92dd8, 0xbd51277f, 0xbc47aeb5,
                                                0xbb06f91a, 0xb986dd69, 0xb7bbc639, 0xb5a32e90},
@@ -286,67 +286,67 @@ struct SiluSlopeTable {
                                                0xade95fd8, 0x2b5a36d7, 0x288558c7, 0x2725cf29}};
 };
 
-/// mish(x)
+/// mish(x)/x
 struct MishTable {
   static constexpr float least = -6, end = 0x1.2cccccp3F, square = -0x1.1eb852p-5F,
                          linear = 0x1.851eb8p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x3fb801be, 0x40479d54, 0x40aac06d,
-                                       0x41003427, 0xc0a0a2d7, 0xc0479d1d, 0xbfb80155};
-  static constexpr TableRow coefficients[] = {{0x80000000, 0x3faaeebf, 0x4046e684, 0x40aabe6b,
-                                               0x41003425, 0xbd075dd2, 0xbe0a0f12, 0xbe9a8408},
-                                              {0x3f19999a, 0x3f8b48d2, 0x3f8245d1, 0x3f800e7a,
-                                               0x3f80001c, 0xbcd7e75c, 0xbdb55dad, 0xbd5c665b},
-                                              {0x3ea3d70a, 0x3bd5879b, 0xbc561145, 0xb9cdc8db,
-                                               0xb5ca5c89, 0xbc2088f5, 0xbca8d470, 0x3db3446f},
-                                              {0xbc831446, 0xbd324731, 0x3bb4f424, 0x396ffded,
-                                               0x35e15e7a, 0xbb0b056b, 0x3a9ea7c4, 0x3d666326},
-                                              {0xbd3bde81, 0x3cc7d991, 0xba9990dd, 0xb8ce01e3,
-                                               0xb6b64c71, 0xb9784abf, 0x3b18d902, 0x3c5a91a8},
-                                              {0xb9bed319, 0xbb5134e7, 0xb90d3655, 0x38031e81,
-                                               0x3532c13d, 0x37630a50, 0x3a5c7af0, 0xba5ed2a3},
-                                              {0x3c0011c3, 0xbb3579e8, 0x39621797, 0xb6e48ec1,
-                                               0x36b271b2, 0x37582dea, 0x393ceb19, 0xbadec918},
-                                              {0x3a55dd53, 0x3ac10abe, 0xb8c31f85, 0x360769da,
-                                               0xb449a290, 0x3667cc36, 0x37b4a7dc, 0xba129e26},
-                                              {0xbaa50b64, 0xb860f83d, 0x37c2e9a7, 0xb58595a0,
-                                               0xb63d45d4, 0x352d64b8, 0xb5c060b9, 0xb80d94d8},
-                                              {0xb95aee72, 0xb947cbf6, 0xb57a3bef, 0xb3e5e9e9,
-                                               0x3346caf1, 0x33a89387, 0xb5ecfc86, 0x38591b4f},
-                                              {0x392a11d1, 0x3857f698, 0xb5ca2731, 0x343ceb1c,
-                                               0x350ec76a, 0x2fa7172e, 0xb4f8008a, 0x37aeae99}};
+  static constexpr TableRow centers = {0xbf0b5f9d, 0x3f5466ba, 0x40184270, 0x408990dd,
+                                       0x40dce553, 0xc0b9ba49, 0xc076f828, 0xc002e7d7};
+  static constexpr TableRow coefficients[] = {{0x3edb2c5e, 0x3f54c2f3, 0x3f7c588a, 0x3f7fe877,
+                                               0x3f7fffde, 0x3b455367, 0x3caaf53e, 0x3df7dcfb},
+                                              {0x3e998995, 0x3e5c831c, 0x3cd48278, 0x3a39b822,
+                                               0x3686e6a0, 0x3b450720, 0x3ca92318, 0x3de718f5},
+                                              {0x3d439bcd, 0xbdbc3e2f, 0xbcb6b512, 0xba35d881,
+                                               0xb6765167, 0x3ac46e92, 0x3c257f67, 0x3d463a0e},
+                                              {0xbce138d0, 0xbb9dc432, 0x3c3dbff9, 0x39eadabe,
+                                               0x3615b940, 0x3a0228d1, 0x3b52f8b2, 0x3c33eef4},
+                                              {0xbc57ca6a, 0x3c8a6261, 0xbb6fc79a, 0xb9620b41,
+                                               0xb66429c1, 0x39009321, 0x3a3f9ef4, 0x39ba24a7},
+                                              {0x3a73d35f, 0xbb2cfd9c, 0x39e2be21, 0x38b46a78,
+                                               0x36f2c8f6, 0x37c8c626, 0x38f5077e, 0xba44bb15},
+                                              {0x3b02a3af, 0xbb27f008, 0x396a6a4e, 0xb808d229,
+                                               0xb711f2df, 0x36799e4d, 0x3727fe87, 0xb9b4406f},
+                                              {0x3a57437c, 0x3a916a23, 0xb91f46ee, 0x374c75e1,
+                                               0x36c4d56d, 0x351ac3e1, 0xb5e715fa, 0xb809a510},
+                                              {0xba01c690, 0x38ac1cbb, 0x38441cf4, 0xb67a725a,
+                                               0xb6173b5b, 0xb2da45a3, 0xb50dcc79, 0xb81cd4a8},
+                                              {0xb892bba4, 0xb9180915, 0xb707771a, 0x3541cf93,
+                                               0x34f8577b, 0x330586dc, 0xb4a04555, 0x37c8bb2f},
+                                              {0x38323221, 0x37e3694b, 0x352992e2, 0xb385742c,
+                                               0xb32973ab, 0xb1cbf284, 0xb37bc406, 0xb54da71a}};
 };
 
 /// the derivative of mish
 struct MishSlopeTable {
   static constexpr float least = -6, end = 11, square = -0x1.eb851ep-6F, linear = 0x1.666666p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x3fc7fec7, 0x405942f1, 0x40ba9140,
-                                       0x41120700, 0xc0a6644e, 0xc0594293, 0xbf98a196};
-  static constexpr TableRow coefficients[] = {{0x3f19999a, 0x3f8b417f, 0x3f817fb3, 0x3f8005f9,
-                                               0x3f800003, 0xbcbcab7e, 0xbd9de122, 0x305f5bba},
-                                              {0x3f23d70a, 0xbc786c45, 0xbc942f5a, 0xb9ac5923,
-                                               0xb54e30e6, 0xbc8e8b3e, 0xbd29a3a7, 0x3e88ad66},
-                                              {0xbd449cc2, 0xbdc42d4b, 0x3c4e80f7, 0x399968e9,
-                                               0x35871231, 0xbbbf7d5d, 0xbb1c0272, 0x3e51a513},
-                                              {0xbe3bdea1, 0x3db304b3, 0xbb996336, 0xb9326e4e,
-                                               0xb4f0e3ea, 0xba7f31d5, 0x3bb28908, 0x3d2ba726},
-                                              {0xbaf2df29, 0xbcc45308, 0x3a0292da, 0x389652af,
-                                               0xb484d68f, 0x37148d5e, 0x3b3d6218, 0xbca611d9},
-                                              {0x3d402569, 0xbc1676a6, 0x39ff5c44, 0xb7c718b0,
-                                               0xb3a5a39e, 0x3864e2ae, 0x3a596979, 0xbc819363},
-                                              {0x3bc23f62, 0x3c16954e, 0xb9b5deb7, 0x36e7d92b,
-                                               0x34ac1522, 0x3799b37b, 0x391ae902, 0xbb5be034},
-                                              {0xbc264fae, 0xbb00a2a6, 0x3904b74a, 0xb5a10331,
-                                               0xb1cf85f5, 0x368b81ea, 0x37140b1b, 0x3a8d813b},
-                                              {0xbb1ff92e, 0xba848356, 0xb7ea3492, 0xb47a04a2,
-                                               0xb3b2d3b6, 0x3546ff74, 0xb6a14854, 0x3a7b8b8f},
-                                              {0x3af36d34, 0x3a3eac00, 0x3571e9db, 0xb184d110,
-                                               0xafa062ed, 0xb4219e41, 0xb619d189, 0x39853616},
-                                              {0x3a036e5d, 0xb7da6d65, 0x36398537, 0x33826839,
-                                               0x32179988, 0xb347b879, 0xb546d739, 0x36bbbe9a},
-                                              {0xb980c831, 0xb8b4b0e5, 0xb588f9d1, 0x31595a31,
-                                               0xacc0d23f, 0x33f589b5, 0xb441deff, 0xb6fb9690}};
+  static constexpr TableRow centers = {0x00000000, 0x3f88879f, 0x40327fcc, 0x409f1944,
+                                       0x41000b0f, 0xc0b5c1f3, 0xc0800323, 0xbf98a196};
+  static constexpr TableRow coefficients[] = {{0x3f19999a, 0x3f87b564, 0x3f83a079, 0x3f801b8d,
+                                               0x3f80001c, 0xbc826252, 0xbd5c3366, 0x305f5bba},
+                                              {0x3f23d70a, 0x3e1b10bf, 0xbd1d4c6d, 0xbac15c7a,
+                                               0xb6d1e01b, 0xbc4c09c3, 0xbd0dc7ba, 0x3e88ad66},
+                                              {0xbd449cc2, 0xbe76cb13, 0x3ca53b55, 0x3aa5ac6f,
+                                               0x36c9070c, 0xbb92b378, 0xbbf53f45, 0x3e51a513},
+                                              {0xbe3bdea1, 0x3db50191, 0xbaf1db30, 0xba36dbb7,
+                                               0xb679a069, 0xba6b932d, 0x3a692cb5, 0x3d2ba726},
+                                              {0xbaf2df29, 0x3d0bf873, 0xbb866bd5, 0x398f3090,
+                                               0x35a1064b, 0xb8970744, 0x3a8f7e0d, 0xbca611d9},
+                                              {0x3d402569, 0xbd0dc67c, 0x3b44c4fb, 0xb8a2233a,
+                                               0x32c84e91, 0x3791e99d, 0x39cd8dbb, 0xbc819363},
+                                              {0x3bc23f62, 0x3b214098, 0xba8c62cc, 0x377e70f0,
+                                               0x3470caad, 0x370fd37a, 0x38bcf5ac, 0xbb5be034},
+                                              {0xbc264fae, 0x3bea06d6, 0x392b781f, 0xb6178ff6,
+                                               0xb5230d1f, 0x3610a03c, 0x377058a8, 0x3a8d813b},
+                                              {0xbb1ff92e, 0xbb380640, 0x381d7a06, 0x35457cbe,
+                                               0x34f5a55a, 0x32ff9c76, 0x329814d1, 0x3a7b8b8f},
+                                              {0x3af36d34, 0xb9a187ea, 0xb7eab230, 0xb4c684ef,
+                                               0xb432328d, 0x34e77f95, 0x34b2f747, 0x39853616},
+                                              {0x3a036e5d, 0x39e7e201, 0x36e2b505, 0x33d495ac,
+                                               0x33015e4c, 0xb44778e6, 0xb47e2a60, 0x36bbbe9a},
+                                              {0xb980c831, 0xb8b3aa39, 0xb52d4520, 0xb22f2516,
+                                               0xb1174928, 0x331f7990, 0xb3a0b293, 0xb6fb9690}};
 };
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -333,8 +333,7 @@ struct MishSlopeTail {
 inline Pack<float> mish_of(const Pack<float>& x) {
   const Floats bounded = capped(raised(x.lanes(), MishTable::least), MishTable::end);
   const Floats y = tabulated<MishTable>(bounded, magnitude_of(bounded));
-  return with_tail<MishTail>(MishTable::least, x.lanes(),
-                             x.lanes() > MishTable::end ? x.lanes() : y);
+  return with_tail<MishTail>(MishTable::least, x.lanes(), x.lanes() * y);
 }
 inline Pack<float> mish_slope(const Pack<float>& x) {
   const Floats bounded = capped(raised(x.lanes(), MishSlopeTable::least), MishSlopeTable::end);
