@@ -157,7 +157,7 @@ def bits(numbers):
 
 
 def tail(f):
-    coefficients, error = fitted(lambda z: f(1 / sqrt(z)), mpf(0), 1 / mpf("15.5") ** 2, 1 / mpf("5.9") ** 2, 4, [])
+    coefficients, error = fitted(lambda z: f(1 / sqrt(z)), mpf(0), 1 / mpf("15.5") ** 2, 1 / mpf("5.5") ** 2, 5, [])
     print(f"tail: relative error {float(error * 2**24):.2f}·2⁻²⁴")
     return ", ".join(text(x) for x in coefficients)
 
@@ -214,12 +214,12 @@ def short_tables():
     yield Table("TanhTable", "tanh(a)", tanh, 7, "-0.08", "1.54", "9.2", [0, 1], count=8)
     yield Table("ErfTable", "erf(a)", erf, 6, "-0.25", "2.89", "3.93", [0], slope=1, count=8)
     yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 9, "-0.005", "0.52", "17.2", [half], count=8,
-                place=0.8)
+                place=0.9)
     first = [rounded(log(2)), -half]
     yield Table("SoftplusTable", "softplus(−a)", lambda a: log1p(exp(-a)), 9, "-0.005", "0.52", "17.2", first,
-                count=8, place=0.8)
+                count=8, place=0.9)
     f = lambda a: a * normal(-a)
-    yield Table("GeluTable", "a·Φ(−a)", f, 9, "0.0886", "0.575", "6.5", [0, half], count=8, place=0.8)
+    yield Table("GeluTable", "a·Φ(−a)", f, 8, "0.12", "0.66", "5.6", [0, half], count=8, place=0.9)
     f = lambda a: normal(-a) - a * density(a)
     yield Table("GeluSlopeTable", "Φ(−a) − a·φ(a)", f, 10, "0.03", "0.98", "6.3", [half],
                 root=findroot(f, 0.75), count=8, place=0.8)
@@ -229,7 +229,7 @@ def short_tables():
     yield Table("GeluTanhSlopeTable", "the derivative of gelu_tanh at −a", f, 10, "0.07", "0.93", "5.6", [half],
                 root=findroot(f, 0.75), count=8, place=0.8)
     f = lambda a: a * logistic(-a)
-    yield Table("SiluTable", "−silu(−a)", f, 9, "-0.01", "0.61", "17", [0, half], count=8, place=0.8)
+    yield Table("SiluTable", "−silu(−a)", f, 9, "-0.01", "0.61", "17", [0, half], count=8, place=0.9)
     f = lambda a: logistic(-a) * (1 - a * logistic(a))
     yield Table("SiluSlopeTable", "the derivative of silu at −a", f, 11, "-0.0095", "0.56", "20", [half],
                 root=findroot(f, 1.28), count=8, place=0.8)

@@ -58,84 +58,82 @@ struct ErfTable {
 struct SigmoidTable {
   static constexpr float end = 0x1.133334p4F, square = -0x1.47ae14p-8F, linear = 0x1.0a3d7p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x40248908, 0x4094685a, 0x40d992f1,
-                                       0x41111c23, 0x4137786c, 0x41603fe3, 0x418552c4};
-  static constexpr TableRow coefficients[] = {{0x3f000000, 0x3d917bff, 0x3c1d11d4, 0x3a91f0d6,
-                                               0x38f16fbc, 0x372fac2f, 0x355bc1d2, 0x337876b6},
-                                              {0xbe800000, 0xbd872649, 0xbc1b9059, 0xba91c73d,
-                                               0xb8f1689e, 0xb72fabb6, 0xb55bc1c5, 0xb37876b4},
-                                              {0xb2b438de, 0x3ce7e583, 0x3b9894c8, 0x3a117424,
-                                               0x38715a62, 0x36afaac3, 0x34dbc1a9, 0x32f876ab},
-                                              {0x3caaab99, 0xbbd9b30f, 0xbac399d3, 0xb94112c8,
-                                               0xb7a0d40e, 0xb5ea36be, 0xb4128140, 0xb225a4ba},
-                                              {0xb6757b3c, 0x3a00aaa0, 0x39b441be, 0x383f58c2,
-                                               0x36a0ae69, 0x34ea329f, 0x331281df, 0x3125a63f},
-                                              {0xbb0780ce, 0x3983c36e, 0xb8712cc4, 0xb7166197,
-                                               0xb58045b4, 0xb3bb3e78, 0xb1ea4091, 0xb0046c04},
-                                              {0xb82408bb, 0xb8e492aa, 0x36c85a5c, 0x35c11ee3,
-                                               0x342a7ff3, 0x3279bb3c, 0x309c513a, 0x2eb0a44c},
-                                              {0x398cebd0, 0x37a13316, 0x347121c5, 0xb446ca11,
-                                               0xb2c57b05, 0xb11345dd, 0xaf3a213f, 0xad53fae9},
-                                              {0xb84eb76f, 0xb448a874, 0xb346ca80, 0x32d71f04,
-                                               0x3118074a, 0x2f4d78e6, 0x2d6dcbb5, 0x2b7fb5ce},
-                                              {0xb5c34cc4, 0xb62c53d1, 0x341bf5dc, 0x2f7d5b26,
-                                               0xb0121923, 0xae772ef9, 0xaca3d6a5, 0xaabe22f0}};
+  static constexpr TableRow centers = {0x00000000, 0x40315ab8, 0x409b16f6, 0x40e090a0,
+                                       0x4114c93a, 0x413b5ad0, 0x416462f6, 0x41877637};
+  static constexpr TableRow coefficients[] = {{0x3f000000, 0x3d7143d1, 0x3bff6659, 0x3a6aa6a8,
+                                               0x38bfe15b, 0x3709ce8e, 0x3529b011, 0x333e2ee4},
+                                              {0xbe800000, 0xbd630dc5, 0xbbfd68be, 0xba6a70e3,
+                                               0xb8bfdcdd, 0xb709ce44, 0xb529b00b, 0xb33e2ee5},
+                                              {0xb2b438de, 0x3cc84e3b, 0x3b797577, 0x39ea056e,
+                                               0x383fd3e2, 0x3689cdb3, 0x34a9b002, 0x32be2eeb},
+                                              {0x3caaab99, 0xbbca0c54, 0xbaa11a4d, 0xb91b7494,
+                                               0xb77facb5, 0xb5b7bb02, 0xb3e23edf, 0xb1fd9278},
+                                              {0xb6757b3c, 0x3a32ea73, 0x3996df2b, 0x381a58c2,
+                                               0x367f7dc1, 0x34b7b6da, 0x32e23f15, 0x30fd9376},
+                                              {0xbb0780ce, 0x390f4a91, 0xb850bcb1, 0xb6f31e17,
+                                               0xb54c5626, 0xb3933efb, 0xb1b57def, 0xafcb83c9},
+                                              {0xb82408bb, 0xb8ae6b46, 0x36d6d13c, 0x359f9e60,
+                                               0x340554fe, 0x323efa71, 0x3069013d, 0x2e81df9d},
+                                              {0x398cebd0, 0x3783a6f1, 0x34da9379, 0xb4191498,
+                                               0xb2ad6710, 0xb1032220, 0xaf28c4e0, 0xad4154a8},
+                                              {0xb84eb76f, 0xb69caac0, 0x347eaaaa, 0x32d38db9,
+                                               0x308d88e7, 0x2e883abc, 0x2c2aef0c, 0x29c923b3},
+                                              {0xb5c34cc4, 0xb62b1f8b, 0x341d6fe6, 0x2eb635f3,
+                                               0xb0150d26, 0xae781651, 0xaca4c324, 0xaabea943}};
 };
 
 /// softplus(−a)
 struct SoftplusTable {
   static constexpr float end = 0x1.133334p4F, square = -0x1.47ae14p-8F, linear = 0x1.0a3d7p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x40248905, 0x40946840, 0x40d992db,
-                                       0x41111c38, 0x4137782d, 0x41603ffa, 0x418552aa};
-  static constexpr TableRow coefficients[] = {{0x3f317218, 0x3d96e911, 0x3c1dd44f, 0x3a92060b,
-                                               0x38f1720e, 0x372faf1f, 0x355bc09c, 0x337879de},
-                                              {0xbf000000, 0xbd917c05, 0xbc1d1253, 0xba91f13a,
-                                               0xb8f16e7f, 0xb72faee2, 0xb55bc095, 0xb37879dc},
-                                              {0x3dffff93, 0x3d072649, 0x3b9b90d7, 0x3a11c7a1,
-                                               0x3871675f, 0x36afae68, 0x34dbc085, 0x32f879d5},
-                                              {0x37270ac7, 0xbc1a994f, 0xbacb7155, 0xb941f0ca,
-                                               0xb7a0e62a, 0xb5ea3cf0, 0xb412808a, 0xb225a6e5},
-                                              {0xbbac638d, 0x3ad9bad9, 0x39c39987, 0x384112e3,
-                                               0x36a0d3ef, 0x34ea3aee, 0x33128143, 0x3125a815},
-                                              {0x391e2a8f, 0xb8cc55ed, 0xb89054a9, 0xb7191188,
-                                               0xb58081b4, 0xb3bb46df, 0xb1ea40e9, 0xb0046ca7},
-                                              {0x38c55a8d, 0xb8309ec1, 0x37205d70, 0x35c8bedc,
-                                               0x342afc2b, 0x3279fb26, 0x309c5101, 0x2eb0be61},
-                                              {0x3982c81f, 0x375cbcab, 0xb546d08e, 0xb45af1cf,
-                                               0xb2c895e7, 0xb1130605, 0xaf3a0ecd, 0xad536f22},
-                                              {0xb92a2063, 0xb6b1ff72, 0x340ce9e3, 0x32cd98aa,
-                                               0x31128456, 0x2f4ef0cd, 0x2d6e98e4, 0x2b81535c},
-                                              {0x380f0dd1, 0xb5bc2e13, 0x33b846c7, 0xb1313bad,
-                                               0xb01de314, 0xae77d82a, 0xaca397dc, 0xaabd6caf}};
+  static constexpr TableRow centers = {0x00000000, 0x40315ad2, 0x409b16c1, 0x40e09081,
+                                       0x4114c90e, 0x413b5ac8, 0x41646309, 0x41877666};
+  static constexpr TableRow coefficients[] = {{0x3f317218, 0x3d78a933, 0x3c003411, 0x3a6ac272,
+                                               0x38bfe5aa, 0x3709cef8, 0x3529af4b, 0x333e2a87},
+                                              {0xbf000000, 0xbd714376, 0xbbff67fc, 0xba6aa78b,
+                                               0xb8bfe36b, 0xb709ced3, 0xb529af48, 0xb33e2a88},
+                                              {0x3dffff93, 0x3ce30d7d, 0x3b7d6a57, 0x39ea71cb,
+                                               0x383fdeee, 0x3689ce8c, 0x34a9af47, 0x32be2a8f},
+                                              {0x37270ac7, 0xbc058874, 0xbaa64fd6, 0xb91c042e,
+                                               0xb77fc781, 0xb5b7bcf5, 0xb3e23e2e, 0xb1fd8cc4},
+                                              {0xbbac638d, 0x3aca0ab0, 0x39a11b05, 0x381b7362,
+                                               0x367fb010, 0x34b7ba1f, 0x32e23cd8, 0x30fd8ce6},
+                                              {0x391e2a8f, 0xb9120bdc, 0xb870b0d6, 0xb6f71ff7,
+                                               0xb54ca566, 0xb3934326, 0xb1b57d40, 0xafcb7fd1},
+                                              {0x38c55a8d, 0xb7fda89a, 0x3712ec76, 0x35a1420b,
+                                               0x3405aeea, 0x323f1a36, 0x30693ecc, 0x2e81e65d},
+                                              {0x3982c81f, 0x363c0329, 0xb4bf79f1, 0xb43a83fb,
+                                               0xb2af3512, 0xb10304d1, 0xaf27ee62, 0xad410669},
+                                              {0xb92a2063, 0xb702a245, 0x34a16c70, 0x328f4447,
+                                               0x3086a614, 0x2e89c8e7, 0x2c3db948, 0x29d61a15},
+                                              {0x380f0dd1, 0xb5bb8134, 0x33ba2b16, 0xb143a31f,
+                                               0xb01ccf8b, 0xae787c26, 0xaca397c3, 0xaabe3cda}};
 };
 
 /// a·Φ(−a)
 struct GeluTable {
-  static constexpr float end = 0x1.ap2F, square = 0x1.6ae7d6p-4F, linear = 0x1.266666p-1F;
+  static constexpr float end = 0x1.666666p2F, square = 0x1.eb851ep-4F, linear = 0x1.51eb86p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x3fe04543, 0x40322283, 0x406a2fd9,
-                                       0x408de975, 0x40a46d60, 0x40b92fb6, 0x40cc3f4f};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3d8f179e, 0x3bf5570a, 0x39f2b780,
-                                               0x37ab7607, 0x353f251f, 0x32b20564, 0x30189abc},
-                                              {0x3f000000, 0xbde2c77f, 0xbca70794, 0xbadc2cb5,
-                                               0xb8bd4c87, 0xb674f192, 0xb4009389, 0xb1733ecd},
-                                              {0xbecc4229, 0x3d3c5952, 0x3cc3310f, 0x3b383b91,
-                                               0x39462839, 0x3716eddf, 0x34b42462, 0x323d140a},
-                                              {0xb51a1c07, 0x3cbf41b9, 0xbc6c25ce, 0xbb3940d6,
-                                               0xb981e1d4, 0xb76d5281, 0xb522b728, 0xb2bec20a},
-                                              {0x3d882fa6, 0xbceca01b, 0x3b5d9e29, 0x3af16e0d,
-                                               0x396c96ba, 0x37850ca1, 0x35546b4d, 0x330c2d37},
-                                              {0xb82c13cd, 0x3c02807f, 0x3ab58118, 0xba4544de,
-                                               0xb91c424f, 0xb760ed7a, 0xb554a898, 0xb31f74c1},
-                                              {0xbc210730, 0x3b0253f0, 0xbab2849e, 0x390d54be,
-                                               0x3895aea5, 0x37136b73, 0x352965d2, 0x33124e9e},
-                                              {0xb9a4a440, 0xbad8e3f2, 0x39c99c0a, 0x3833bdfc,
-                                               0xb7c05595, 0xb697548c, 0xb4df55ed, 0xb2e55392},
-                                              {0x3ad21d2a, 0x39057fcc, 0x37a68980, 0xb835fe6a,
-                                               0x36b2efff, 0x35e72daa, 0x3438ac29, 0x323fe983},
-                                              {0xb9a7093a, 0x3944ad32, 0xb88ef8a7, 0x3712eebf,
-                                               0x364ace68, 0xb51fcbaf, 0xb42b34d3, 0xb2924135}};
+  static constexpr TableRow centers = {0x00000000, 0x3fcfec21, 0x401fa486, 0x404f38d5,
+                                       0x40797a81, 0x408ff1e1, 0x40a1abe6, 0x40b19eeb};
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3dad7a13, 0x3c80e75c, 0x3aff8fa8,
+                                               0x39462378, 0x378140a0, 0x35940dc7, 0x33a9a082},
+                                              {0x3f000000, 0xbdf7fb48, 0xbd1bc3d3, 0xbbcc3428,
+                                               0xba3fcca1, 0xb890c634, 0xb6ba83d3, 0xb4eaf45e},
+                                              {0xbecc422c, 0x3d0b7cbb, 0x3d19b17c, 0x3c12afb7,
+                                               0x3aad10c4, 0x3919ff0d, 0x3761a617, 0x359d6499},
+                                              {0x361e0a45, 0x3d20fed3, 0xbc868429, 0xbbf1fc96,
+                                               0xbabeca2b, 0xb94d941b, 0xb7adda6d, 0xb6078007},
+                                              {0x3d881dd9, 0xbd08c24a, 0xba231e72, 0x3b699835,
+                                               0x3a8c78af, 0x393f4602, 0x37be9766, 0x3627ee99},
+                                              {0x391d7fb8, 0x3bb9ad2d, 0x3b8e5076, 0xba3a0601,
+                                               0xba0bac22, 0xb901e4dc, 0xb79caf79, 0xb61df0f1},
+                                              {0xbc2a9cb4, 0x3b3dfe6c, 0xbaf9688a, 0xb976e8ba,
+                                               0x391e8010, 0x387d8ae1, 0x374b94c5, 0x35f88272},
+                                              {0x3a32302c, 0xbb275e11, 0x398769fd, 0x3999f0da,
+                                               0xb7e8ce2a, 0xb7c88a5f, 0xb6ac4213, 0xb5516214},
+                                              {0x3a3d1e32, 0xba403d92, 0x39b37acd, 0xb80d4dd0,
+                                               0xb824abd0, 0x35b65810, 0x365907ea, 0x3576f1c2}};
 };
 
 /// Φ(−a) − a·φ(a)
@@ -230,28 +228,28 @@ struct GeluTanhSlopeTable {
 struct SiluTable {
   static constexpr float end = 17, square = -0x1.47ae14p-7F, linear = 0x1.3851ecp-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x400e2379, 0x408193e9, 0x40c074b5,
-                                       0x41026edb, 0x41284cb5, 0x41535977, 0x4182cf7b};
-  static constexpr TableRow coefficients[] = {{0x00000000, 0x3e5e9e55, 0x3d8e1b30, 0x3c703533,
-                                               0x3b19e53e, 0x399509a7, 0x37cb277e, 0x35adcfd0},
-                                              {0x3f000000, 0xbdc92dd8, 0xbd51277f, 0xbc47aeb5,
-                                               0xbb06f91a, 0xb986dd69, 0xb7bbc639, 0xb5a32e90},
-                                              {0xbe800000, 0xbc1ab980, 0x3c83cc59, 0x3b9ec4e4,
-                                               0x3a6808ce, 0x38f160aa, 0x372c64dd, 0x35188d4b},
-                                              {0xb2ce50f8, 0x3ca4fea6, 0xbb08ab49, 0xba9c3dcd,
-                                               0xb981552d, 0xb80e022f, 0xb65159d3, 0xb43d3b66},
-                                              {0x3caaabbb, 0xbbefa644, 0xb9aee101, 0x39468971,
-                                               0x384fa824, 0x36f62b1b, 0x353cd877, 0x332f10b6},
-                                              {0xb68c0a78, 0x3a811f0c, 0x397c385a, 0xb77f12a6,
-                                               0xb6f9e73e, 0xb5a6a037, 0xb406a359, 0xb2009389},
-                                              {0xbb075c77, 0x395458f0, 0xb88b54c3, 0xb5cab0ce,
-                                               0x355c05a4, 0x34356e12, 0x329d864e, 0x309c949a},
-                                              {0xb839901e, 0xb8d9cedb, 0x3717b224, 0x3566bd96,
-                                               0xb366ea37, 0xb2a127e6, 0xb11f45f9, 0xaf2a4b20},
-                                              {0x39908ca0, 0x386670d2, 0xb64b10c2, 0xb41b9e82,
-                                               0x317f887d, 0x30e89890, 0x2f4eadd8, 0x2d2fa8ac},
-                                              {0xb8637801, 0x3789c79e, 0xb58c2238, 0x3369df7a,
-                                               0x3160ca2a, 0xaed63e4c, 0xae243b36, 0xac72bf14}};
+  static constexpr TableRow centers = {0x00000000, 0x401945e5, 0x40878351, 0x40c6d8e5,
+                                       0x4105ead9, 0x412c2b7a, 0x4157c62a, 0x4185677f};
+  static constexpr TableRow coefficients[] = {{0x00000000, 0x3e4ced73, 0x3d77a176, 0x3c4b5760,
+                                               0x3afe2fc7, 0x396f6a60, 0x379d4c7d, 0x35802c4d},
+                                              {0x3f000000, 0xbdcc7813, 0xbd399eb9, 0xbc2a3643,
+                                               0xbadfc224, 0xb9592945, 0xb791a276, 0xb570f93b},
+                                              {0xbe800000, 0xb95746bb, 0x3c73b081, 0x3b88cf10,
+                                               0x3a414909, 0x38c2e71a, 0x3705f863, 0x34e199e5},
+                                              {0xb2ce50f8, 0x3c7bca60, 0xbb13ff89, 0xba893c3b,
+                                               0xb958f95d, 0xb7e62e74, 0xb623128b, 0xb40c25b6},
+                                              {0x3caaabbb, 0xbbd11244, 0xb915bb87, 0x3935e88b,
+                                               0x38300774, 0x36c87aa6, 0x351385ff, 0x3301e76d},
+                                              {0xb68c0a78, 0x3a9678b4, 0x39350178, 0xb788fe5a,
+                                               0xb6d74a33, 0xb5889053, 0xb3d36266, 0xb1c04825},
+                                              {0xbb075c77, 0x3907e034, 0xb86fefae, 0xb4dbdb9a,
+                                               0x354b5e63, 0x34166bc7, 0x3274380c, 0x305db410},
+                                              {0xb839901e, 0xb71e2c8a, 0x3683f7e0, 0x354242d0,
+                                               0xb3153248, 0xb286c0a1, 0xb1097ca0, 0xaf1c8ce6},
+                                              {0x39908ca0, 0x38a95c03, 0xb697f96c, 0xb32f89b1,
+                                               0x32510a27, 0x30c7c613, 0x2ecf062c, 0xaa3423c8},
+                                              {0xb8637801, 0x3789f9d6, 0xb58784b2, 0x336d962f,
+                                               0x317157c7, 0xaee2b5da, 0xae254fe8, 0xac733d9c}};
 };
 
 /// the derivative of silu at −a

@@ -219,8 +219,8 @@ struct GeluTail {
   static Floats value(const Floats& a) {
     const Floats distance = capped(a, 15.5F);
     const Floats inverse = 1 / distance;
-    constexpr float factor[] = {0x1.98844ep-2F, -0x1.987a8ep-2F, 0x1.30c3dep0F, -0x1.5f2028p2F,
-                                0x1.679d82p4F};  // a·Φ(−a)·exp(a²/2) in powers of 1/a²
+    constexpr float factor[] = {0x1.988452p-2F, -0x1.9881e2p-2F, 0x1.31f012p0F, -0x1.74813ep2F,
+                                0x1.0c7f76p5F,  -0x1.10fd5ep7F};  // a·Φ(−a)·exp(a²/2) in 1/a²
     return -times_half_gaussian(polynomial(Floats(inverse * inverse), factor), distance);
   }
 };
@@ -229,8 +229,9 @@ struct GeluSlopeTail {
   static Floats value(const Floats& a) {
     const Floats distance = capped(a, 15.5F);
     const Floats inverse = 1 / distance;
-    constexpr float factor[] = {0x1.988452p-2F, -0x1.988256p-2F, 0x1.976382p-2F, -0x1.1f5514p0F,
-                                0x1.bc3a4ap1F};  // (φ(a) − Φ(−a)/a)·exp(a²/2) in powers of 1/a²
+    constexpr float factor[] = {
+        0x1.988454p-2F, -0x1.988574p-2F, 0x1.9910f4p-2F,
+        -0x1.39374ep0F, 0x1.95ed7ep2F,   -0x1.e9de1ap4F};  // (φ(a) − Φ(−a)/a)·exp(a²/2) in 1/a²
     return -times_half_gaussian(distance * polynomial(Floats(inverse * inverse), factor), distance);
   }
 };
