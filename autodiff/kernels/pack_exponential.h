@@ -276,106 +276,53 @@ template <class T>
   return Pack<T>(magnitude < tiny ? lanes : y + y);
 }
 
-template <class T>
-struct TanhRange;
-
-/// (tanh(x) − x)/x³ for |x| ≤ 0.625, as a polynomial in x²
-template <>
-struct TanhRange<float> {
-  static constexpr float rest[] = {-0x1.555534p-2F, 0x1.110768p-3F, -0x1.b8444ap-5F, 0x1.5256dap-6F,
-                                   -0x1.76ac1ep-8F};
-};
-
-template <>
-struct TanhRange<double> {
-  static constexpr double rest[] = {
-      -0x1.5555555555503p-2,  0x1.111111110b0cap-3,  -0x1.ba1ba1b531232p-5,  0x1.664f4781fbc28p-6,
-      -0x1.226e16da753b5p-7,  0x1.d6cf3cb20e199p-9,  -0x1.7d696ae79988fp-10, 0x1.336ae8c5a1d18p-11,
-      -0x1.df7a9f042b165p-13, 0x1.43e1a515258aap-14, -0x1.0e3db944c2e96p-16};
-};
-
 /// x + x³·P(x²) for |x| below 0.625, else 1 − 2e/(1 + e) with e = exp(−2|x|).
-template <class T>
-[[gnu::always_inline]] inline Pack<T> tanh(const Pack<T>& x) {
-  using F = Format<T>;
-  using Vector = typename F::Vector;
-  constexpr T most = sizeof(T) == 4 ? T(10) : T(20);  // tanh is 1 to the last bit
+[[gnu::always_inline]] inline Pack<double> tanh(const Pack<double>& x) {
+  using F = Format<double>;
+  using Vector = F::Vector;
+  // (tanh(x) − x)/x³ for |x| ≤ 0.625, as a polynomial in x²
+  constexpr double rest[] = {-0x1.5555555555503p-2,  0x1.111111110b0cap-3,  -0x1.ba1ba1b531232p-5,
+                             0x1.664f4781fbc28p-6,   -0x1.226e16da753b5p-7, 0x1.d6cf3cb20e199p-9,
+                             -0x1.7d696ae79988fp-10, 0x1.336ae8c5a1d18p-11, -0x1.df7a9f042b165p-13,
+                             0x1.43e1a515258aap-14,  -0x1.0e3db944c2e96p-16};
+  constexpr double most = 20;  // tanh is 1 to the last bit
   const Vector lanes = x.lanes();
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
   const Vector square = magnitude * magnitude;
-  const Vector near = magnitude + magnitude * square * polynomial(square, TanhRange<T>::rest);
-  const Reduced<T> at = reduce<T>(Vector(capped(magnitude, most) * T(-2)));
+  const Vector near = magnitude + magnitude * square * polynomial(square, rest);
+  const Reduced<double> at = reduce<double>(Vector(capped(magnitude, most) * -2));
   const Vector scale = F::number((at.exponent + F::bias) << F::fraction_bits);
   const Vector e = scale + scale * (at.r + at.square_rest);
-  const Vector far = T(1) - (e + e) / (e + T(1));
-  return Pack<T>(F::with_sign_of(lanes, magnitude > T(0.625) ? far : near));
+  const Vector far = 1 - (e + e) / (e + 1);
+  return Pack<double>(F::with_sign_of(lanes, magnitude > 0.625 ? far : near));
 }
 
 /// Φ(−x)·exp(x²/2) for x from 0 to 40, where Φ is the normal distribution function.
-template <class T>
-struct MillsRatio;
-
-template <>
-struct MillsRatio<float> {
-  static constexpr float above[] = {0x1p-1F, 0x1.c0d0e8p-2F, 0x1.774418p-3F, 0x1.4cdd6cp-5F,
-                                    0x1.0dc186p-8F};
-  static constexpr float below[] = {0x1p0F,         0x1.acaaa4p0F, 0x1.33d77ap0F,
-                                    0x1.e0bcf6p-2F, 0x1.a135fp-4F, 0x1.5215c4p-7F};
-};
-
-template <>
-struct MillsRatio<double> {
-  static constexpr double above[] = {0x1p-1,
-                                     0x1.a7d1a5aedaa27p-1,
-                                     0x1.5bd6652ac7862p-1,
-                                     0x1.6dbb9153e0aafp-2,
-                                     0x1.0e3efb514f263p-3,
-                                     0x1.23f0952e272a2p-5,
-                                     0x1.d250c3159b64p-8,
-                                     0x1.10366ab84d8ebp-10,
-                                     0x1.be54d92783451p-14,
-                                     0x1.d352eb3cba30dp-18,
-                                     0x1.e06c6091dd4d6p-23};
-  static constexpr double below[] = {0x1p0,
-                                     0x1.3a09e7a6be2a8p1,
-                                     0x1.687c40ca2adadp1,
-                                     0x1.001525b673ca3p1,
-                                     0x1.f589de3cc0b67p-1,
-                                     0x1.646d25a2508bbp-2,
-                                     0x1.786927041d54bp-4,
-                                     0x1.28925fe9ec39p-6,
-                                     0x1.5774acd3dfb04p-9,
-                                     0x1.1848e60906ac3p-12,
-                                     0x1.24da114d32f6dp-16,
-                                     0x1.2d0f8934196b3p-21};
-};
-
-template <class T>
-[[gnu::always_inline]] inline Pack<T> mills_ratio(const Pack<T>& x) {
-  return Pack<T>(polynomial(x.lanes(), MillsRatio<T>::above) /
-                 polynomial(x.lanes(), MillsRatio<T>::below));
+[[gnu::always_inline]] inline Pack<double> mills_ratio(const Pack<double>& x) {
+  constexpr double above[] = {0x1p-1,
+                              0x1.a7d1a5aedaa27p-1,
+                              0x1.5bd6652ac7862p-1,
+                              0x1.6dbb9153e0aafp-2,
+                              0x1.0e3efb514f263p-3,
+                              0x1.23f0952e272a2p-5,
+                              0x1.d250c3159b64p-8,
+                              0x1.10366ab84d8ebp-10,
+                              0x1.be54d92783451p-14,
+                              0x1.d352eb3cba30dp-18,
+                              0x1.e06c6091dd4d6p-23};
+  constexpr double below[] = {0x1p0,
+                              0x1.3a09e7a6be2a8p1,
+                              0x1.687c40ca2adadp1,
+                              0x1.001525b673ca3p1,
+                              0x1.f589de3cc0b67p-1,
+                              0x1.646d25a2508bbp-2,
+                              0x1.786927041d54bp-4,
+                              0x1.28925fe9ec39p-6,
+                              0x1.5774acd3dfb04p-9,
+                              0x1.1848e60906ac3p-12,
+                              0x1.24da114d32f6dp-16,
+                              0x1.2d0f8934196b3p-21};
+  return Pack<double>(polynomial(x.lanes(), above) / polynomial(x.lanes(), below));
 }
-
-#ifndef __SSE2__
-/// The error function: x + x·P(x²) for |x| up to 1, else 1 − 2^P(|x|).
-inline Pack<float> erf(const Pack<float>& x) {
-  using F = Format<float>;
-  using Vector = F::Vector;
-  constexpr float inner[] = {0x1.06eba8p-3F, -0x1.81273ep-2F, 0x1.ce2cf8p-4F, -0x1.b7f90ep-6F,
-                             0x1.5405b4p-8F, -0x1.a3f71p-11F, 0x1.496a5ep-14F};
-  constexpr float outer[] = {-0x1.0b9096p-11F, -0x1.a03fe4p0F,  -0x1.d76e8ap-1F, -0x1.30701cp-3F,
-                             0x1.01b4ecp-5F,   -0x1.15ef1ap-8F, 0x1.18bacap-12F};
-  constexpr float power[] = {0x1.000002p0F,  0x1.62e428p-1F, 0x1.ebf918p-3F,
-                             0x1.c6b6e4p-5F, 0x1.3d0c54p-7F, 0x1.5c0902p-10F};
-  const Vector lanes = x.lanes();
-  const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
-  const Vector near = lanes + lanes * polynomial(Vector(lanes * lanes), inner);
-  const Vector exponent = polynomial(capped(magnitude, 4.0F), outer);
-  const Vector shifted = exponent + F::rounder;
-  const Vector mantissa = polynomial(Vector(exponent - (shifted - F::rounder)), power);
-  const Vector left = F::number(F::bits(mantissa) + (F::bits(shifted) << F::fraction_bits));
-  return Pack<float>(magnitude > 1 ? F::with_sign_of(lanes, 1 - left) : near);
-}
-#endif
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

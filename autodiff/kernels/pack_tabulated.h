@@ -1,11 +1,14 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <numbers>
+
 #include "autodiff/kernels/pack_exponential.h"
+#include "autodiff/kernels/pack_lanes.h"
 
-#ifdef __SSE2__
-#include <immintrin.h>
-
-#if defined __AVX2__ && !defined __AVX512F__
+#if defined __AVX2__ && defined __FMA__ && !defined __AVX512F__
 #include "autodiff/kernels/pack_short_tables.h"
 #else
 #include "autodiff/kernels/pack_activation_tables.h"
@@ -16,9 +19,9 @@
 /// and have smaller errors.
 ///
 /// A table divides the arguments into 32 intervals, or 8 for AVX2: as many as there are numbers of
-/// which an instruction picks one for each lane. In each interval, the function is a polynomial in
-/// the distance from a center. The centers are numbers whose function values are almost f32
-/// numbers.
+/// which an instruction picks one for each lane. Without such an instruction, the numbers of each
+/// lane are loaded and transposed. In each interval, the function is a polynomial in the distance
+/// from a center. The centers are numbers whose function values are almost f32 numbers.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 using Floats = Format<float>::Vector;
@@ -44,7 +47,7 @@ using Floats = Format<float>::Vector;
   return Floats(_mm512_permutex2var_epi32(_mm512_loadu_si512(row), __m512i(at),
                                           _mm512_loadu_si512(row + 16)));
 }
-#elif defined __AVX2__
+#elif defined __AVX2__ && defined __FMA__
 [[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
   return _mm256_movemask_ps(_mm256_cmp_ps(__m256(x), _mm256_set1_ps(bound), _CMP_LT_OQ)) != 0;
 }
@@ -58,7 +61,10 @@ using Floats = Format<float>::Vector;
 }
 #else
 [[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
-  return _mm_movemask_ps(_mm_cmplt_ps(__m128(x), _mm_set1_ps(bound))) != 0;
+#ifdef __SSE2__
+  if constexpr (Pack<float>::size == 4) return _mm_movemask_ps(__m128(x < bound)) != 0;
+#endif
+  return any_of(x < bound);
 }
 
 /// By products of halves, which are exact (T. Dekker, 1971).
@@ -87,23 +93,37 @@ struct Intervals {
 template <class Table>
 inline constexpr Intervals<Table> intervals;
 
-/// The numbers of each lane's interval, in columns.
+/// The numbers of each lane's interval, each number in a vector of its own.
 template <class Table>
 [[gnu::always_inline]] inline auto picked(const Floats& at) {
   constexpr int groups = Intervals<Table>::groups;
+  constexpr int lanes = Pack<float>::size;
   struct {
-    __m128 columns[4 * groups];
+    Floats columns[4 * groups];
   } picked;
-  alignas(16) std::uint32_t number[4];
+  std::uint32_t number[lanes];
   std::memcpy(number, &at, sizeof number);
   for (int group = 0; group < groups; ++group) {
-    __m128* rows = picked.columns + 4 * group;
-    for (int lane = 0; lane < 4; ++lane) {
-      const auto& numbers = intervals<Table>.numbers[number[lane] % 32];
-      rows[lane] =
-          _mm_castsi128_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(numbers + 4 * group)));
+    Floats* columns = picked.columns + 4 * group;
+    if constexpr (lanes == 4) {
+      Floats rows[4];
+      for (int lane = 0; lane < 4; ++lane) {
+        std::memcpy(&rows[lane], intervals<Table>.numbers[number[lane] % 32] + 4 * group, 16);
+      }
+      const Floats a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+      const Floats b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+      const Floats c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+      const Floats d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+      columns[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+      columns[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+      columns[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+      columns[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    } else {
+      for (int lane = 0; lane < lanes; ++lane) {
+        const std::uint32_t* numbers = intervals<Table>.numbers[number[lane] % 32] + 4 * group;
+        for (int k = 0; k < 4; ++k) columns[k][lane] = std::bit_cast<float>(numbers[k]);
+      }
     }
-    _MM_TRANSPOSE4_PS(rows[0], rows[1], rows[2], rows[3]);
   }
   return picked;
 }
@@ -115,13 +135,13 @@ template <class Table>
 [[gnu::always_inline]] inline Floats tabulated(const Floats& a, const Floats& magnitude) {
   constexpr int terms = sizeof Table::coefficients / sizeof Table::coefficients[0];
   const Floats at = a * (magnitude * Table::square + Table::linear) + Format<float>::rounder;
-#ifdef __AVX2__
+#if defined __AVX2__ && defined __FMA__
   const Floats t = a - pick(Table::centers, at);
   const auto coefficient = [&](int k) { return pick(Table::coefficients[k], at); };
 #else
   const auto numbers = picked<Table>(at);
-  const Floats t = a - Floats(numbers.columns[0]);
-  const auto coefficient = [&](int k) { return Floats(numbers.columns[k + 1]); };
+  const Floats t = a - numbers.columns[0];
+  const auto coefficient = [&](int k) { return numbers.columns[k + 1]; };
 #endif
   Floats y = coefficient(terms - 1);
   for (int k = terms - 2; k >= 0; --k) y = y * t + coefficient(k);
@@ -343,4 +363,3 @@ inline Pack<float> mish_slope(const Pack<float>& x) {
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL
-#endif
