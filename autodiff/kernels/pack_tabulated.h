@@ -61,10 +61,11 @@ using Floats = Format<float>::Vector;
 }
 #else
 [[gnu::always_inline]] inline bool any_below(const Floats& x, float bound) {
-#ifdef __SSE2__
-  if constexpr (Pack<float>::size == 4) return _mm_movemask_ps(__m128(x < bound)) != 0;
-#endif
+#if defined __SSE2__ && !defined __AVX__
+  return _mm_movemask_ps(__m128(x < bound)) != 0;
+#else
   return any_of(x < bound);
+#endif
 }
 
 /// By products of halves, which are exact (T. Dekker, 1971).
