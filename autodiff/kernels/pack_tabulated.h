@@ -94,6 +94,18 @@ struct Intervals {
 template <class Table>
 inline constexpr Intervals<Table> intervals;
 
+template <class Vector>
+[[gnu::always_inline]] inline void transpose(const Vector (&rows)[4], Vector* columns) {
+  const Vector a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Vector b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Vector c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Vector d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  columns[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  columns[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  columns[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  columns[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
 /// The numbers of each lane's interval, each number in a vector of its own.
 template <class Table>
 [[gnu::always_inline]] inline auto picked(const Floats& at) {
@@ -111,14 +123,7 @@ template <class Table>
       for (int lane = 0; lane < 4; ++lane) {
         std::memcpy(&rows[lane], intervals<Table>.numbers[number[lane] % 32] + 4 * group, 16);
       }
-      const Floats a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
-      const Floats b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
-      const Floats c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
-      const Floats d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-      columns[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-      columns[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-      columns[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-      columns[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+      transpose(rows, columns);
     } else {
       for (int lane = 0; lane < lanes; ++lane) {
         const std::uint32_t* numbers = intervals<Table>.numbers[number[lane] % 32] + 4 * group;
