@@ -8,6 +8,10 @@
 
 #include "autodiff/kernels/pack.h"
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 /// Exponentials and related functions on packs. Every lane uses the same formula over the whole
 /// range, including NaN, infinities, signed zeros and subnormal numbers. The polynomials are
 /// minimax fits; docs/accuracy.md states the errors. Correctness does not depend on whether
@@ -39,6 +43,38 @@ struct Format {
 };
 
 // The following functions are always inlined: passing packs in memory takes half of the run time.
+
+/// min(x, most); NaN stays. Compilers make two or three instructions of a comparison and a choice.
+template <class Vector, class T>
+[[gnu::always_inline]] inline Vector capped(const Vector& x, T most) {
+  const Vector bound = most - Vector{};
+  if constexpr (sizeof(T) == 4) {
+#if defined __AVX512F__
+    return Vector(_mm512_min_ps(__m512(bound), __m512(x)));
+#elif defined __AVX__
+    return Vector(_mm256_min_ps(__m256(bound), __m256(x)));
+#elif defined __SSE2__
+    return Vector(_mm_min_ps(__m128(bound), __m128(x)));
+#endif
+  }
+  return x > bound ? bound : x;
+}
+
+/// max(x, least); NaN stays.
+template <class Vector, class T>
+[[gnu::always_inline]] inline Vector raised(const Vector& x, T least) {
+  const Vector bound = least - Vector{};
+  if constexpr (sizeof(T) == 4) {
+#if defined __AVX512F__
+    return Vector(_mm512_max_ps(__m512(bound), __m512(x)));
+#elif defined __AVX__
+    return Vector(_mm256_max_ps(__m256(bound), __m256(x)));
+#elif defined __SSE2__
+    return Vector(_mm_max_ps(__m128(bound), __m128(x)));
+#endif
+  }
+  return x < bound ? bound : x;
+}
 
 /// coefficients[0] + coefficients[1]·x + …, by Horner's rule. The long polynomials of f64 evaluate
 /// even and odd powers separately, which halves the dependency chain.
@@ -127,9 +163,7 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
   using Range = ExponentialRange<T>;
-  using Vector = typename Format<T>::Vector;
-  const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
-  return factors_of(reduce<T>(low > Range::most ? Range::most - Vector{} : low));
+  return factors_of(reduce<T>(capped(raised(x.lanes(), Range::least), Range::most)));
 }
 
 /// Like `exponential_factors`, but faster; for x from `least` to 0.
@@ -149,15 +183,20 @@ template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> decay_factors(const Pack<T>& x) {
   using F = Format<T>;
   using Range = ExponentialRange<T>;
-  const auto negative = F::number(F::bits(x.lanes()) | F::sign);
-  return falling_factors<T>(negative < Range::least ? Range::least - typename F::Vector{}
-                                                    : negative);
+  return falling_factors<T>(raised(F::number(F::bits(x.lanes()) | F::sign), Range::least));
 }
 
 /// exp(−|x|).
 template <class T>
 [[gnu::always_inline]] inline Pack<T> decay(const Pack<T>& x) {
   const ExponentialFactors<T> factors = decay_factors(x);
+  return factors.first * factors.second;
+}
+
+/// exp(x) for x ≤ 0; any number above.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> exponential_below(const Pack<T>& x) {
+  const auto factors = falling_factors<T>(raised(x.lanes(), ExponentialRange<T>::least));
   return factors.first * factors.second;
 }
 
@@ -175,8 +214,7 @@ template <class T>
   using Vector = typename F::Vector;
   constexpr T least = Range::least * std::numbers::log2e_v<T>;
   constexpr T most = Range::most * std::numbers::log2e_v<T>;
-  const Vector low = x.lanes() < least ? least - Vector{} : x.lanes();
-  const Vector bounded = low > most ? most - Vector{} : low;
+  const Vector bounded = capped(raised(x.lanes(), least), most);
   const Vector shifted = bounded + F::rounder;
   const Vector r = (bounded - (shifted - F::rounder)) * std::numbers::ln2_v<T>;
   const ExponentialFactors<T> factors = factors_of(
@@ -203,7 +241,7 @@ template <class T>
   constexpr Bits lower = (Bits{1} << (F::fraction_bits / 2 + 1)) - 1;
   const T end = sizeof(T) == 4 ? (scale == -1 ? 11 : 15.5F) : (scale == -1 ? 28 : 40);
   const Vector magnitude = F::number(F::bits(x.lanes()) & ~F::sign);
-  const Vector distance = magnitude > end ? end - Vector{} : magnitude;
+  const Vector distance = capped(magnitude, end);
   const Vector high = F::number(F::bits(distance) & ~lower);
   const Vector square = high * high * T(scale);
   const Vector rest = (distance - high) * (distance + high) * T(scale);
@@ -230,9 +268,7 @@ template <class T>
   constexpr T least = sizeof(T) == 4 ? T(-20) : T(-40);  // expm1 is −1 to the last bit
   constexpr T tiny = std::numeric_limits<T>::epsilon() / 4;
   const Vector lanes = x.lanes();
-  Vector bounded = lanes < least ? least - Vector{} : lanes;
-  bounded = bounded > Range::most ? Range::most - Vector{} : bounded;
-  const Reduced<T> at = reduce<T>(bounded);
+  const Reduced<T> at = reduce<T>(capped(raised(lanes, least), Range::most));
   // Half of 2^exponent, because 2^exponent may overflow.
   const Vector half = F::number((at.exponent + (F::bias - 1)) << F::fraction_bits);
   const Vector y = ((half - T(0.5)) + half * at.r) + half * (at.square_rest + at.rounding);
@@ -240,104 +276,53 @@ template <class T>
   return Pack<T>(magnitude < tiny ? lanes : y + y);
 }
 
-template <class T>
-struct TanhRange;
-
-/// (tanh(x) − x)/x³ for |x| ≤ 0.625, as a polynomial in x²
-template <>
-struct TanhRange<float> {
-  static constexpr float rest[] = {-0x1.555534p-2F, 0x1.110768p-3F, -0x1.b8444ap-5F, 0x1.5256dap-6F,
-                                   -0x1.76ac1ep-8F};
-};
-
-template <>
-struct TanhRange<double> {
-  static constexpr double rest[] = {
-      -0x1.5555555555503p-2,  0x1.111111110b0cap-3,  -0x1.ba1ba1b531232p-5,  0x1.664f4781fbc28p-6,
-      -0x1.226e16da753b5p-7,  0x1.d6cf3cb20e199p-9,  -0x1.7d696ae79988fp-10, 0x1.336ae8c5a1d18p-11,
-      -0x1.df7a9f042b165p-13, 0x1.43e1a515258aap-14, -0x1.0e3db944c2e96p-16};
-};
-
 /// x + x³·P(x²) for |x| below 0.625, else 1 − 2e/(1 + e) with e = exp(−2|x|).
-template <class T>
-[[gnu::always_inline]] inline Pack<T> tanh(const Pack<T>& x) {
-  using F = Format<T>;
-  using Vector = typename F::Vector;
-  constexpr T most = sizeof(T) == 4 ? T(10) : T(20);  // tanh is 1 to the last bit
+[[gnu::always_inline]] inline Pack<double> tanh(const Pack<double>& x) {
+  using F = Format<double>;
+  using Vector = F::Vector;
+  // (tanh(x) − x)/x³ for |x| ≤ 0.625, as a polynomial in x²
+  constexpr double rest[] = {-0x1.5555555555503p-2,  0x1.111111110b0cap-3,  -0x1.ba1ba1b531232p-5,
+                             0x1.664f4781fbc28p-6,   -0x1.226e16da753b5p-7, 0x1.d6cf3cb20e199p-9,
+                             -0x1.7d696ae79988fp-10, 0x1.336ae8c5a1d18p-11, -0x1.df7a9f042b165p-13,
+                             0x1.43e1a515258aap-14,  -0x1.0e3db944c2e96p-16};
+  constexpr double most = 20;  // tanh is 1 to the last bit
   const Vector lanes = x.lanes();
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
   const Vector square = magnitude * magnitude;
-  const Vector near = magnitude + magnitude * square * polynomial(square, TanhRange<T>::rest);
-  const Reduced<T> at = reduce<T>(Vector((magnitude > most ? most - Vector{} : magnitude) * T(-2)));
+  const Vector near = magnitude + magnitude * square * polynomial(square, rest);
+  const Reduced<double> at = reduce<double>(Vector(capped(magnitude, most) * -2));
   const Vector scale = F::number((at.exponent + F::bias) << F::fraction_bits);
   const Vector e = scale + scale * (at.r + at.square_rest);
-  const Vector far = T(1) - (e + e) / (e + T(1));
-  return Pack<T>(F::with_sign_of(lanes, magnitude > T(0.625) ? far : near));
+  const Vector far = 1 - (e + e) / (e + 1);
+  return Pack<double>(F::with_sign_of(lanes, magnitude > 0.625 ? far : near));
 }
 
 /// Φ(−x)·exp(x²/2) for x from 0 to 40, where Φ is the normal distribution function.
-template <class T>
-struct MillsRatio;
-
-template <>
-struct MillsRatio<float> {
-  static constexpr float above[] = {0x1p-1F, 0x1.c0d0e8p-2F, 0x1.774418p-3F, 0x1.4cdd6cp-5F,
-                                    0x1.0dc186p-8F};
-  static constexpr float below[] = {0x1p0F,         0x1.acaaa4p0F, 0x1.33d77ap0F,
-                                    0x1.e0bcf6p-2F, 0x1.a135fp-4F, 0x1.5215c4p-7F};
-};
-
-template <>
-struct MillsRatio<double> {
-  static constexpr double above[] = {0x1p-1,
-                                     0x1.a7d1a5aedaa27p-1,
-                                     0x1.5bd6652ac7862p-1,
-                                     0x1.6dbb9153e0aafp-2,
-                                     0x1.0e3efb514f263p-3,
-                                     0x1.23f0952e272a2p-5,
-                                     0x1.d250c3159b64p-8,
-                                     0x1.10366ab84d8ebp-10,
-                                     0x1.be54d92783451p-14,
-                                     0x1.d352eb3cba30dp-18,
-                                     0x1.e06c6091dd4d6p-23};
-  static constexpr double below[] = {0x1p0,
-                                     0x1.3a09e7a6be2a8p1,
-                                     0x1.687c40ca2adadp1,
-                                     0x1.001525b673ca3p1,
-                                     0x1.f589de3cc0b67p-1,
-                                     0x1.646d25a2508bbp-2,
-                                     0x1.786927041d54bp-4,
-                                     0x1.28925fe9ec39p-6,
-                                     0x1.5774acd3dfb04p-9,
-                                     0x1.1848e60906ac3p-12,
-                                     0x1.24da114d32f6dp-16,
-                                     0x1.2d0f8934196b3p-21};
-};
-
-template <class T>
-[[gnu::always_inline]] inline Pack<T> mills_ratio(const Pack<T>& x) {
-  return Pack<T>(polynomial(x.lanes(), MillsRatio<T>::above) /
-                 polynomial(x.lanes(), MillsRatio<T>::below));
-}
-
-/// The error function: x + x·P(x²) for |x| up to 1, else 1 − 2^P(|x|).
-inline Pack<float> erf(const Pack<float>& x) {
-  using F = Format<float>;
-  using Vector = F::Vector;
-  constexpr float inner[] = {0x1.06eba8p-3F, -0x1.81273ep-2F, 0x1.ce2cf8p-4F, -0x1.b7f90ep-6F,
-                             0x1.5405b4p-8F, -0x1.a3f71p-11F, 0x1.496a5ep-14F};
-  constexpr float outer[] = {-0x1.0b9096p-11F, -0x1.a03fe4p0F,  -0x1.d76e8ap-1F, -0x1.30701cp-3F,
-                             0x1.01b4ecp-5F,   -0x1.15ef1ap-8F, 0x1.18bacap-12F};
-  constexpr float power[] = {0x1.000002p0F,  0x1.62e428p-1F, 0x1.ebf918p-3F,
-                             0x1.c6b6e4p-5F, 0x1.3d0c54p-7F, 0x1.5c0902p-10F};
-  const Vector lanes = x.lanes();
-  const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
-  const Vector near = lanes + lanes * polynomial(Vector(lanes * lanes), inner);
-  const Vector exponent = polynomial(Vector(magnitude > 4 ? 4 - Vector{} : magnitude), outer);
-  const Vector shifted = exponent + F::rounder;
-  const Vector mantissa = polynomial(Vector(exponent - (shifted - F::rounder)), power);
-  const Vector left = F::number(F::bits(mantissa) + (F::bits(shifted) << F::fraction_bits));
-  return Pack<float>(magnitude > 1 ? F::with_sign_of(lanes, 1 - left) : near);
+[[gnu::always_inline]] inline Pack<double> mills_ratio(const Pack<double>& x) {
+  constexpr double above[] = {0x1p-1,
+                              0x1.a7d1a5aedaa27p-1,
+                              0x1.5bd6652ac7862p-1,
+                              0x1.6dbb9153e0aafp-2,
+                              0x1.0e3efb514f263p-3,
+                              0x1.23f0952e272a2p-5,
+                              0x1.d250c3159b64p-8,
+                              0x1.10366ab84d8ebp-10,
+                              0x1.be54d92783451p-14,
+                              0x1.d352eb3cba30dp-18,
+                              0x1.e06c6091dd4d6p-23};
+  constexpr double below[] = {0x1p0,
+                              0x1.3a09e7a6be2a8p1,
+                              0x1.687c40ca2adadp1,
+                              0x1.001525b673ca3p1,
+                              0x1.f589de3cc0b67p-1,
+                              0x1.646d25a2508bbp-2,
+                              0x1.786927041d54bp-4,
+                              0x1.28925fe9ec39p-6,
+                              0x1.5774acd3dfb04p-9,
+                              0x1.1848e60906ac3p-12,
+                              0x1.24da114d32f6dp-16,
+                              0x1.2d0f8934196b3p-21};
+  return Pack<double>(polynomial(x.lanes(), above) / polynomial(x.lanes(), below));
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -11,6 +11,7 @@
 #include "autodiff/kernels/pack_lanes.h"
 #include "autodiff/kernels/pack_logarithm.h"
 #include "autodiff/kernels/pack_special.h"
+#include "autodiff/kernels/pack_tabulated.h"
 #include "autodiff/kernels/pack_trigonometric.h"
 #include "autodiff/kernels/special_functions.h"
 

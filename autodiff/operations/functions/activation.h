@@ -42,8 +42,25 @@ auto gated(const auto& x, const auto& z) {
   return choose(z, part, e.first * part * e.second);
 }
 
+/// exp(x) for x ≤ 0. On packs it is any number above.
+auto exponential_below(const auto& x) { return exponential(choose(x, 0, x)); }
+
 /// max(x, least); NaN stays.
 auto at_least(double least, const auto& x) { return choose(least - x, least, x); }
+
+// Formulas of activations and their derivatives. kernels/pack_tabulated.h has faster ones for f32
+// packs of processors with AVX-512, which take precedence.
+
+auto softplus_of(const auto& x) {
+  return choose(x, x, 0) + log1p_of_fraction(decay(x));  // no overflow or cancellation
+}
+
+/// x·Φ(x) of a pack.
+auto gelu_of(const auto& x) {
+  const auto g = gaussian(x, -0.5);
+  const auto below = g.first * (g.distance * mills_ratio(g.distance)) * g.second;  // |x|·Φ(-|x|)
+  return choose(-x, -below, x - below);
+}
 
 /// Φ(x) + x·φ(x) of a pack or a Var.
 auto gelu_slope(const auto& x) {
@@ -56,6 +73,56 @@ auto gelu_slope(const IsVar auto& x) {
   const auto density =
       exponential(x * x * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
   return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5 + x * density;
+}
+
+constexpr double gelu_tanh_factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+/// z, if `gelu_tanh` is x/(1 + exp(-z)).
+auto gelu_tanh_argument(const auto& x) {
+  return x * (x * x * (2 * 0.044715 * gelu_tanh_factor) + 2 * gelu_tanh_factor);
+}
+auto gelu_tanh_of(const auto& x) {
+  const auto bounded = at_least(-40, x);
+  return gated(bounded, gelu_tanh_argument(bounded));
+}
+auto gelu_tanh_slope(const auto& x) {
+  const auto bounded = choose(x - 40, 40, at_least(-40, x));
+  const auto s = logistic_with_slope(gelu_tanh_argument(bounded));
+  const auto inner = bounded * bounded * (6 * 0.044715 * gelu_tanh_factor) + 2 * gelu_tanh_factor;
+  return s.value + bounded * inner * s.slope;
+}
+
+auto silu_of(const auto& x) {
+  const auto bounded = at_least(-800, x);
+  return gated(bounded, bounded);
+}
+auto silu_slope(const auto& x) {
+  const auto bounded = choose(x - 800, 800, at_least(-800, x));  // avoids ∞·0, which is NaN
+  const auto s = logistic_with_slope(bounded);
+  return s.value + bounded * s.slope;
+}
+
+auto mish_of(const auto& x) {
+  const auto bounded = choose(x - 20, 20, at_least(-800, x));
+  const auto factors = exponential_factors(bounded);
+  const auto e = factors.first * factors.second;
+  const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
+  return choose(x - 20, x, factors.first * part * factors.second);
+}
+/// With e = exp(x) and m = e·(e + 2) + 2, tanh(softplus(x)) is e·(e + 2)/m, and the other term of
+/// the derivative is 4·x·e·(e + 1)/m².
+auto mish_slope(const auto& x) {
+  const auto bounded = choose(x - 40, 40, at_least(-800, x));
+  const auto e = exponential(bounded);
+  const auto m = e * (e + 2) + 2;
+  return e * (e + 2) / m + bounded * 4 * (e * (e + 1) / m) / m;
+}
+/// The same formula in d = exp(-|x|): its intermediate derivatives do not overflow.
+auto mish_slope(const IsVar auto& x) {
+  const auto bounded = choose(x - 800, 800, at_least(-800, x));
+  const auto d = exponential(choose(bounded, -bounded, bounded));
+  const auto m = choose(x, d * (d * 2 + 2) + 1, d * (d + 2) + 2);
+  const auto t = with_slope(choose(x, d * 2 + 1, d * (d + 2)) / m, choose(x, d * d * -2, -2) / m);
+  return t + bounded * 4 * (choose(x, d * d, d) * (d + 1) / m) / m;
 }
 
 struct Relu {
@@ -90,7 +157,7 @@ struct Elu {
   }
   static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * *a); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {
-    return choose(x, dy, dy * (exponential(choose(x, 0, x)) * *a));
+    return choose(x, dy, dy * (exponential_below(x) * *a));
   }
 };
 
@@ -104,20 +171,14 @@ struct Sigmoid {
 struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
-  static auto value(const auto& x) {
-    return choose(x, x, 0) + log1p_of_fraction(decay(x));  // no overflow or cancellation
-  }
+  static auto value(const auto& x) { return softplus_of(x); }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
 };
 
 struct Gelu {
   static constexpr Text text{"gelu", "y = x·Φ(x), dy/dx = Φ(x) + x·φ(x), Φ the normal distribution",
                              "Gaussian error linear unit", 20};
-  static auto value(const auto& x) {
-    const auto g = gaussian(x, -0.5);
-    const auto below = g.first * (g.distance * mills_ratio(g.distance)) * g.second;  // |x|·Φ(-|x|)
-    return choose(-x, -below, x - below);
-  }
+  static auto value(const auto& x) { return gelu_of(x); }
   static auto from_x(const auto& dy, const auto& x) { return dy * gelu_slope(x); }
 };
 
@@ -126,65 +187,23 @@ struct GeluTanh {
                              "y = x/2·(1 + t), t = tanh(√(2/π)·(x + 0.044715·x³)), "
                              "dy/dx = (1 + t)/2 + x/2·(1 - t²)·√(2/π)·(1 + 0.134145·x²)",
                              "Gaussian error linear unit, tanh approximation", 20};
-  static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  // (1 + t)/2 is the logistic function of twice the argument of t.
-  static auto argument(const auto& x) { return x * (x * x * (2 * 0.044715 * factor) + 2 * factor); }
-  static auto value(const auto& x) {
-    const auto bounded = at_least(-40, x);
-    return gated(bounded, argument(bounded));
-  }
-  static auto from_x(const auto& dy, const auto& x) {
-    const auto bounded = choose(x - 40, 40, at_least(-40, x));
-    const auto s = logistic_with_slope(argument(bounded));
-    const auto inner = bounded * bounded * (6 * 0.044715 * factor) + 2 * factor;
-    return dy * (s.value + bounded * inner * s.slope);
-  }
+  static auto value(const auto& x) { return gelu_tanh_of(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * gelu_tanh_slope(x); }
 };
 
 struct Silu {
   static constexpr Text text{"silu", "y = x·s, s = sigmoid(x), dy/dx = s·(1 + x·(1 - s))",
                              "sigmoid linear unit"};
-  static auto value(const auto& x) {
-    const auto bounded = at_least(-800, x);
-    return gated(bounded, bounded);
-  }
-  static auto from_x(const auto& dy, const auto& x) {
-    const auto bounded = choose(x - 800, 800, at_least(-800, x));  // avoids ∞·0, which is NaN
-    const auto s = logistic_with_slope(bounded);
-    return dy * (s.value + bounded * s.slope);
-  }
+  static auto value(const auto& x) { return silu_of(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * silu_slope(x); }
 };
 
 struct Mish {
   static constexpr Text text{"mish",
                              "y = x·t, t = tanh(softplus(x)), dy/dx = t + x·(1 - t²)·sigmoid(x)",
                              "self-regularised smooth rectifier", 20};
-  static auto value(const auto& x) {
-    const auto bounded = choose(x - 20, 20, at_least(-800, x));
-    const auto factors = exponential_factors(bounded);
-    const auto e = factors.first * factors.second;
-    const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
-    return choose(x - 20, x, factors.first * part * factors.second);
-  }
-  static auto from_x(const auto& dy, const auto& x) { return dy * slope(x); }
-
- private:
-  // With e = exp(x) and m = e·(e + 2) + 2, t is e·(e + 2)/m, and (1 - t²)·sigmoid(x) is
-  // 4·e·(e + 1)/m².
-  static auto slope(const auto& x) {
-    const auto bounded = choose(x - 40, 40, at_least(-800, x));
-    const auto e = exponential(bounded);
-    const auto m = e * (e + 2) + 2;
-    return e * (e + 2) / m + bounded * 4 * (e * (e + 1) / m) / m;
-  }
-  // The same formula in d = exp(-|x|): its intermediate derivatives do not overflow.
-  static auto slope(const IsVar auto& x) {
-    const auto bounded = choose(x - 800, 800, at_least(-800, x));
-    const auto d = exponential(choose(bounded, -bounded, bounded));
-    const auto m = choose(x, d * (d * 2 + 2) + 1, d * (d + 2) + 2);
-    const auto t = with_slope(choose(x, d * 2 + 1, d * (d + 2)) / m, choose(x, d * d * -2, -2) / m);
-    return t + bounded * 4 * (choose(x, d * d, d) * (d + 1) / m) / m;
-  }
+  static auto value(const auto& x) { return mish_of(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * mish_slope(x); }
 };
 
 struct Hardtanh {
