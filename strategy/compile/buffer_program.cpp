@@ -80,7 +80,8 @@ bool BufferProgram::may_write_over(std::size_t result, std::size_t argument) con
   };
   const ValueType before = tape_->type(given);
   const ValueType after = tape_->type(lowered.recorded(made));
-  if (before.dtype != after.dtype || before.shape.elements() != after.shape.elements()) return false;
+  if (before.dtype != after.dtype || before.shape.elements() != after.shape.elements())
+    return false;
   if (std::ranges::count(arguments_, arguments_[argument]) != 1) return false;
   if (std::ranges::any_of(graph.targets(), is_given)) return false;
   std::ptrdiff_t reads = 0;
