@@ -47,7 +47,7 @@ bool multiply_finite(const Tensor& tensor, double factor) {
 }  // namespace
 
 LossScaler::LossScaler(const LossScalerOptions& options)
-    : options_(options), scale_(options.scale), leaves_(options.scale) {
+    : options_(options), scale_(options.scale) {
   require_power_of_two(options.scale, "scale");
   require_power_of_two(options.growth, "growth");
   require_power_of_two(options.backoff, "backoff");
@@ -74,11 +74,11 @@ LossScaler::LossScaler(const LossScalerOptions& options)
 
 Var LossScaler::scale(const Var& loss, Where where) {
   require_floating(loss, "loss scaler", where);
-  is_used_ = true;
+  used_ = scale_;
   // f16 cannot represent most scales.
   const Var wide = cast(loss, compute_dtype(loss.dtype()), where);
-  const Tensor& leaf = wide.dtype() == DType::f64 ? leaves_.wide : leaves_.narrow;
-  return multiply(wide, loss.tape().constant(leaf, "scale", where), where);
+  return multiply(wide, loss.tape().constant(Tensor::scalar(scale_, wide.dtype()), "scale", where),
+                  where);
 }
 
 bool LossScaler::unscale(const Gradients& gradients) {
@@ -95,8 +95,7 @@ Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entrie
 }
 
 bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss) {
-  if (!is_used_) refuse_scaler("no loss was scaled; call backward(scaler.scale(loss))");
-  const double used = scale_;
+  if (!(used_ > 0)) refuse_scaler("no loss was scaled; call backward(scaler.scale(loss))");
   bool finite = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Tensor& gradient = entries[i].gradient;
@@ -104,9 +103,9 @@ bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss)
     const bool is_done = std::ranges::any_of(entries.first(i), [&](const auto& before) {
       return before.gradient.raw() == gradient.raw();
     });
-    if (is_floating(gradient.dtype()) && !is_done) finite &= multiply_finite(gradient, 1 / used);
+    if (is_floating(gradient.dtype()) && !is_done) finite &= multiply_finite(gradient, 1 / used_);
   }
-  loss_ = loss / used;
+  loss_ = loss / used_;
   ++steps_;
   if (!finite) {
     ++skipped_;
@@ -117,13 +116,6 @@ bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss)
     const double grown = std::min(options_.largest, scale_ * options_.growth);
     if (grown > scale_) ++growths_;
     scale_ = grown;
-  }
-  // A gradient that is the scale itself keeps its memory.
-  if (std::ranges::any_of(entries,
-                          [&](const auto& entry) { return leaves_.are(entry.gradient); })) {
-    leaves_ = Leaves(scale_);
-  } else if (scale_ != used) {
-    leaves_.set(scale_);
   }
   return finite;
 }
@@ -151,8 +143,6 @@ void LossScaler::load_state(const NamedTensors& state) {
     entries.refuse("scale", "is " + number_text(loaded.scale_) +
                                 "; load it into a scaler with the options it was saved with");
   }
-  loaded.leaves_.set(loaded.scale_);
-  loaded.is_used_ = is_used_;
   loaded.loss_ = entries.number("loss");
   const std::int64_t in_a_row = entries.count("without_overflow");
   if (in_a_row >= options_.interval) {

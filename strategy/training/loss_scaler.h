@@ -32,9 +32,8 @@ class LossScaler {
   /// backoff of 1 or more. Also throws it for an interval below 1 and a scale out of its bounds.
   explicit LossScaler(const LossScalerOptions& options = {});
 
-  /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so plans
-  /// stay the same when it changes. All losses share its tensor, which `unscale` changes: runs of a
-  /// `Program` read the new scale, and a loss on a tape must be scaled again.
+  /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so
+  /// programs stay the same when it changes.
   Var scale(const Var& loss, Where where = Where::current());
   /// Divides the gradients of a scaled loss by its scale, in place, and updates the scale for the
   /// next loss. Returns false where an element is not finite: the step must be skipped. The bits do
@@ -65,38 +64,11 @@ class LossScaler {
   void load_state(const NamedTensors& state);
 
  private:
-  /// The scale as a constant that losses read. A copy has tensors of its own.
-  struct Leaves {
-    explicit Leaves(double scale) { set(scale); }
-    ~Leaves() = default;
-    Leaves(const Leaves& other) : Leaves(other.wide.item()) {}
-    Leaves(Leaves&&) noexcept = default;
-    Leaves& operator=(const Leaves& other) {
-      set(other.wide.item());
-      return *this;
-    }
-    Leaves& operator=(Leaves&&) noexcept = default;
-
-    /// Changes the elements, which recorded losses read.
-    void set(double scale) const {
-      narrow.data<float>()[0] = static_cast<float>(scale);
-      wide.data<double>()[0] = scale;
-    }
-
-    bool are(const Tensor& tensor) const {
-      return tensor.raw() == narrow.raw() || tensor.raw() == wide.raw();
-    }
-
-    Tensor narrow{Shape{}, DType::f32};
-    Tensor wide{Shape{}, DType::f64};
-  };
-
   bool unscale(std::span<const Gradients::Entry> entries, double loss);
 
   LossScalerOptions options_;
   double scale_;
-  Leaves leaves_;
-  bool is_used_ = false;  // a loss was scaled
+  double used_ = 0;  // by the loss scaled last
   double loss_ = 0;
   int in_a_row_ = 0;
   std::int64_t steps_ = 0;

@@ -92,47 +92,6 @@ TEST_CASE("a change of scale needs no other plan") {
   CHECK(evaluator->plans_made() == 1);
 }
 
-TEST_CASE("a program reads the scale in every run") {
-  LossScaler scaler({.scale = 16, .interval = 2});
-  Var factor;
-  Runner runner(Program::gradients([&](Tape& tape) {
-    factor = tape.constant(Tensor::scalar(INFINITY));
-    const Var x = tape.parameter(Tensor::ones({3}));
-    return LossAndOutputs{scaler.scale(sum(square(x)) * factor)};
-  }));
-  runner.run();
-  CHECK_FALSE(scaler.unscale(runner.gradients()));
-  runner.bind(factor, Tensor::scalar(1));
-  const auto check_run_with = [&](double scale) {
-    runner.run();
-    const Gradients gradients = runner.gradients();
-    CHECK(gradients.loss().item() == 3 * scale);
-    CHECK(scaler.unscale(gradients));
-    CHECK(gradients.entries()[0].gradient.at(0) == 2);
-    CHECK(scaler.loss() == 3);
-  };
-  check_run_with(8);
-  check_run_with(8);
-  check_run_with(16);  // it grew
-  LossScaler copy = scaler;
-  copy.load_state(LossScaler({.scale = 2}).state());
-  check_run_with(16);
-  scaler.load_state(LossScaler({.scale = 4}).state());
-  check_run_with(4);
-}
-
-TEST_CASE("a gradient that is the scale itself stays when the scale changes") {
-  Tape tape;
-  const Var x = tape.parameter(Tensor::scalar(3));
-  LossScaler scaler({.interval = 1});
-  for (const double scale : {65536.0, 131072.0}) {
-    const Gradients gradients = backward(scaler.scale(x));
-    CHECK(gradients.loss().item() == 3 * scale);
-    CHECK(scaler.unscale(gradients));
-    CHECK(gradients[x].item() == 1);
-  }
-}
-
 TEST_CASE("losses of 16 bits are scaled in f32") {
   Tape tape;
   const Var loss = tape.parameter(Tensor::scalar(3, DType::f16));
