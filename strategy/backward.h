@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -42,6 +43,8 @@ class Gradients {
   /// names are those of `Parameters`. Throws `ArgumentError` where no entry, or more than one, has
   /// it.
   const Tensor& operator[](std::string_view name) const;
+  /// Entries have no position: use `entries()`.
+  const Tensor& operator[](std::integral auto position) const = delete;
   /// In the order in which the parameters were recorded.
   std::span<const Entry> entries() const { return entries_; }
   auto begin() const { return entries_.begin(); }

@@ -133,7 +133,7 @@ Var quantile(const Var& x, std::span<const double> qs, const QuantileOptions& op
              Where where) {
   const Var lines = quantile_lines(x, options.axis, "quantile", where);
   require_elements(x, lines, "quantile", where);
-  const Blame blame(lines.tape(), where);
+  const Blame blame(lines.tape().recording(), where);
   for (const double q : qs) require_share(q, "quantile", where);
   if (qs.empty()) throw ArgumentError("quantile", "there is no q; give at least one", where);
   const Var sorted = sort(lines, -1, false, where).values;
@@ -154,7 +154,7 @@ Var nanquantile(const Var& x, double q, const QuantileOptions& options, Where wh
   const Var lines = quantile_lines(x, options.axis, "nanquantile", where);
   require_elements(x, lines, "nanquantile", where);
   require_share(q, "nanquantile", where);
-  const Blame blame(lines.tape(), where);
+  const Blame blame(lines.tape().recording(), where);
   const auto [sorted, count] = count_numbers(lines, where);
   // Ranks depend on values here, so the arithmetic of `neighbours_of` is recorded. Without numbers,
   // the rank is 0, where a NaN is.
@@ -191,7 +191,7 @@ Var nanquantile(const Var& x, double q, const QuantileOptions& options, Where wh
 ValuesAndIndices nanmedian(const Var& x, int axis, bool keep_axis, Where where) {
   const Var lines = quantile_lines(x, axis, "nanmedian", where);
   require_elements(x, lines, "nanmedian", where);
-  const Blame blame(lines.tape(), where);
+  const Blame blame(lines.tape().recording(), where);
   const auto [sorted, count] = count_numbers(lines, where);
   const Var middle = maximum(count - 1.0, 0.0) / 2.0;
   const auto result = [&](const Var& of) {

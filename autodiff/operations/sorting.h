@@ -42,9 +42,9 @@ ValuesAndIndices topk(const Var& x, std::int64_t k, const TopkOptions& options =
                       Where where = Where::current());
 /// Likewise along an axis, of a Var or a tensor, as in `topk(x, 5, 1)`.
 template <class X>
-auto topk(const X& x, std::int64_t k, std::integral auto axis, bool largest = true,
+auto topk(const X& x, std::int64_t k, std::same_as<int> auto axis, bool largest = true,
           Where where = Where::current()) {
-  return topk(x, k, TopkOptions{.axis = static_cast<int>(axis), .largest = largest}, where);
+  return topk(x, k, TopkOptions{.axis = axis, .largest = largest}, where);
 }
 
 /// The k-th smallest element along `axis`, counted from 1, and its position: element k − 1 of

@@ -172,7 +172,7 @@ MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
   measured.step_seconds = measure_step(options, chain);
   // The disk holds at most a state for each step; more than 2^40 bytes are no cache anyway.
   constexpr Bytes most = Bytes{1} << 40;
-  const Bytes bytes = std::max(chain.state().bytes(), options.largest_state);
+  const Bytes bytes = std::max({chain.state().bytes(), options.largest_state, Bytes{1}});
   const auto states =
       static_cast<Bytes>(std::min<std::uint64_t>(options.steps.value_or(1 << 20), 1 << 20));
   const DiskSeconds disk =

@@ -31,7 +31,9 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
 
 void require_not_frozen(Tape& tape, std::span<const Tensor> parameters, const Where& where) {
   std::map<const std::byte*, std::size_t> given;  // the positions
-  for (std::size_t i = 0; i < parameters.size(); ++i) given.emplace(parameters[i].raw(), i);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].type().bytes() > 0) given.emplace(parameters[i].raw(), i);
+  }
   std::vector<bool> is_constant(parameters.size());
   bool any = false;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
@@ -48,11 +50,13 @@ void require_not_frozen(Tape& tape, std::span<const Tensor> parameters, const Wh
   const std::vector<Var> leaves = parameters_of(tape);  // the given ones come first
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!is_constant[i] || is_read[leaves[i].id()]) continue;
-    throw ArgumentError("execution",
-                        "parameter " + std::to_string(i) + " " + to_string(parameters[i].type()) +
-                            " is given, but the model reads its tensor as a constant, as it does "
-                            "with a frozen parameter; give the tensors() that are trainable now",
-                        where);
+    throw ArgumentError(
+        "execution",
+        "parameter " + std::to_string(i) + " " + to_string(parameters[i].type()) +
+            " is given, but the model reads its tensor as a constant, as it does "
+            "with a frozen parameter; give the tensors() that are trainable now, or "
+            "take stop_gradient of the given value where it is meant to be one",
+        where);
   }
 }
 

@@ -32,8 +32,9 @@ class LossScaler {
   /// backoff of 1 or more. Also throws it for an interval below 1 and a scale out of its bounds.
   explicit LossScaler(const LossScalerOptions& options = {});
 
-  /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so
-  /// programs stay the same when it changes.
+  /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so plans
+  /// stay the same when it changes. A recorded `Program` keeps the scale that it was recorded with:
+  /// record it again when `scale()` has changed.
   Var scale(const Var& loss, Where where = Where::current());
   /// Divides the gradients of a scaled loss by its scale, in place, and updates the scale for the
   /// next loss. Returns false where an element is not finite: the step must be skipped. The bits do

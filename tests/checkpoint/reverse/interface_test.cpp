@@ -252,7 +252,8 @@ TEST_CASE("reverse: states that begin without numbers, and lose them again") {
   const double expected = sum;
   REQUIRE(expected != 0);
 
-  for (const bool is_spilled : {false, true}) {
+  enum class Disk { none, known_costs, measured };
+  for (const Disk disk : {Disk::none, Disk::known_costs, Disk::measured}) {
     for (const bool is_known : {true, false}) {
       const TemporaryDirectory directory(quick_folder());
       ReverseFunctions<Numbers> functions{
@@ -260,9 +261,9 @@ TEST_CASE("reverse: states that begin without numbers, and lose them again") {
       ReverseOptions options{.memory_budget = 9_KiB, .sizes_change = true};
       if (is_known) options.steps = steps;
       if (!is_known) functions.done = [](const Numbers&, std::uint64_t n) { return n == steps; };
-      if (is_spilled) {
+      if (disk != Disk::none) {
         options.spill = directory.path();
-        options.disk_costs = DiskCosts{0.3, 0.3};
+        if (disk == Disk::known_costs) options.disk_costs = DiskCosts{0.3, 0.3};
         options.memory_budget += 256_KiB;  // for the file and its table
       }
       ReverseDriver driver(functions, options);

@@ -14,7 +14,8 @@ using Catch::Matchers::Contains;
 /// A model's program and the places where it can be cut.
 struct Recorded {
   explicit Recorded(const SmallModel& model) {
-    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch).loss);
+    const Where where = Where::current();
+    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch, where).loss);
     elements.emplace(program);
   }
 

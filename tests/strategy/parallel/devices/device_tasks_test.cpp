@@ -28,7 +28,8 @@ struct Touched {
 struct Placed {
   Placed(const SmallModel& model, std::size_t devices, Sending sending, std::uint64_t seed,
          bool again) {
-    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch).loss);
+    const Where where = Where::current();
+    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch, where).loss);
     const Elements elements(program);
     DevicePlacement placement;
     for (std::size_t e = 0; e < elements.size(); ++e) {
