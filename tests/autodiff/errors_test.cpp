@@ -250,7 +250,7 @@ TEST_CASE("the first number that is not finite is reported with all that is know
       message_of<AnomalyError>([&] { check_finite(tape, y.node(), {&in, 1}, {&out, 1}); });
   INFO(message);
   for (const char* word : {"[log]", "output 0 f32 (3)", "encoder/score log #1", "2 elements",
-                           "not finite", "input 0 f32 (3)", "[-2.0", "1.0", "errors_test.cpp:"}) {
+                           "not finite", "input 0 f32 (3)", "[-2, 1]", "errors_test.cpp:"}) {
     INFO(word);
     CHECK(message.find(word) != std::string::npos);
   }
