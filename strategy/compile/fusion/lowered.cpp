@@ -1,6 +1,7 @@
 #include "strategy/compile/fusion/lowered.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 
 #include "checkpoint/node_seconds.h"
@@ -225,9 +226,13 @@ class Lowered::Builder {
     traits.name = name_of_group(unit.own);
     traits.tape_nodes = group.computed;
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
-    lowered_.units_.push_back({unit.own.back(),
-                               static_cast<std::uint32_t>(lowered_.programs_.size()), false, none,
-                               group.cost});
+    // The last nodes of a unit may have become useless, where other nodes replace them.
+    const auto last = std::ranges::find_if(std::views::reverse(unit.own), [&](NodeId node) {
+      return std::ranges::find(group.computed, node) != group.computed.end();
+    });
+    internal_check(last != unit.own.rend(), "a fused unit computes none of its nodes");
+    lowered_.units_.push_back(
+        {*last, static_cast<std::uint32_t>(lowered_.programs_.size()), false, none, group.cost});
     group.program.give([&](NodeId node) { return lowered_.folded_constant(node); });
     lowered_.programs_.push_back(std::move(group.program));
   }
