@@ -9,8 +9,7 @@ namespace palimpsest {
 /// Runs jobs one at a time, in the order they were added, while the caller continues. They run on a
 /// TBB thread if one is available, otherwise on a thread that waits for one of them. Where TBB may
 /// use one thread only, `add` runs them. So every job ends, however many threads there are and
-/// wherever a TBB program waits. A job itself must not
-/// wait for another job, nor for TBB.
+/// wherever a TBB program waits. A job itself must not wait for another job, nor for TBB.
 ///
 /// Each job belongs to a key. When a job fails, the later jobs of its key are skipped until a
 /// thread waits for the key and receives the error. Thread-safe.

@@ -56,9 +56,9 @@ class BufferProgram {
   std::span<const std::size_t> arguments() const { return arguments_; }
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
   std::span<const Result> results() const { return results_; }
-  /// True if a run may write result number `result` over argument number `argument`: nothing but
-  /// the one step that makes the result reads the argument, and it does so in place. Also true if
-  /// the result is the argument itself. Each result has an argument of its own.
+  /// True if a run may write a result over an argument, given by their numbers. Then one step alone
+  /// reads the argument: the one that makes the result, in place. Also true if the result is the
+  /// argument itself. Two results must not be written over the same argument.
   bool may_write_over(std::size_t result, std::size_t argument) const;
 
  private:

@@ -20,7 +20,7 @@ LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
   return {static_cast<double>(binomial_forward_steps(loop.likely_steps(), snapshots + 1))};
 }
 
-/// Bytes of so many slots in a row. What follows them lies on a cache line of its own.
+/// Bytes of so many slots in a row, in whole cache lines.
 Bytes slot_bytes(std::uint32_t slots, const Loop& loop) {
   return aligned(Bytes{slots} * loop.codec().block().stride);
 }

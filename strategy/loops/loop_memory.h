@@ -19,7 +19,7 @@ struct StateBlock {
   StateBlock() = default;
   explicit StateBlock(std::span<const ValueType> types);
 
-  /// Their addresses in a block at `begin`: a multiple of 64, or a number of strides behind one.
+  /// Their addresses in a block at `begin`, a multiple of 64 plus any number of strides.
   Addresses at(std::byte* begin) const;
   /// Likewise, in `to`, which keeps its memory.
   void at(std::byte* begin, Addresses& to) const {

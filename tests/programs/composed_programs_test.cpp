@@ -57,6 +57,13 @@ TEST_CASE("devices compute a loop in a checkpoint again where its states are rea
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
+TEST_CASE("a fused unit is named after a node that it computes") {
+  const ProgramText text = text_of("20024126:0,1,2,3,4,6,7");
+  const Cell cell = cell_of(text.seed, 3);
+  REQUIRE(cell.mode == Cell::Mode::devices);
+  CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+}
+
 TEST_CASE("a budget that is named is enough where results are cached and values are present") {
   const std::pair<std::string, std::uint32_t> found[] = {{"30651:5,6,7,8,9", 1},
                                                          {"30035:0,1,3,4,5,6,7,8,9,10,11", 6}};
@@ -102,6 +109,12 @@ TEST_CASE("random programs have the same bits by schedules of their graphs, thro
     INFO("program " << to_string(text) << " at " << share << "\n" << problem.value_or(""));
     CHECK_FALSE(problem.has_value());
   }
+}
+
+TEST_CASE("exported C may round a sum of f32 that cancels in another way") {
+  if (lacks_c_compiler()) return;
+  const ProgramText text = text_of("20024368:0,1,4");
+  CHECK(problem_in_c(text, reference_of(text)).value_or("") == "");
 }
 
 TEST_CASE("random programs have the engine's results in exported C") {
