@@ -49,8 +49,8 @@ CRun run_of(const Program& program, ExportedC exported) {
   return run;
 }
 
-/// Whether numbers agree but for rounding, which a program of many operations in f32 amplifies. Sums
-/// of f32 near 1 may cancel to about 1e-6.
+/// Whether numbers agree but for rounding, which a program of many operations in f32 amplifies.
+/// Sums of f32 near 1 may cancel to about 1e-6.
 bool agree(const Tensor& found, const Tensor& expected) {
   constexpr double tolerance = 1e-3;
   double largest = 1e-2;
