@@ -43,8 +43,8 @@ class EnginePlanner : public Planner {
     return {};
   }
   /// A planner that takes far less time, for a graph whose plan may not serve long; null when there
-  /// is none. It may miss plans that this one finds. An engine asks for it when this one, at 0.12
-  /// ms per node, would take longer than a tenth of a run.
+  /// is none. It may miss plans that this one finds. An engine asks for it when this one would take
+  /// longer than a tenth of a run.
   virtual PlannerPtr fast() const { return nullptr; }
   /// A planner that continues from `found` for so many seconds, in round `round`; null when more
   /// time finds nothing more. An engine asks for it while it runs a plan repeatedly.

@@ -3,14 +3,15 @@
 #include <cstdint>
 
 #include "checkpoint/plan.h"
+#include "strategy/compile/planning_time.h"
 
 namespace palimpsest {
 
 struct PlanVersion;
 
-/// Improves a plan while it serves. The search for a better plan takes about a tenth of the time
-/// spent running it. It proceeds in rounds and ends when several rounds in a row gain nothing. The
-/// first round of each other form of the program may take as long.
+/// Improves a plan while it serves. Planning takes about a tenth of the time that a program runs:
+/// the first plans of its forms, then a search for better ones. The search proceeds in rounds and
+/// ends when several rounds in a row gain nothing.
 ///
 /// If planning takes longer than a tenth of a run, a fast first plan serves initially (see
 /// `EnginePlanner::fast`). Full planning is then the first round. A fast plan is not used if
@@ -19,27 +20,21 @@ struct PlanVersion;
 class PlanImprovement {
  public:
   /// True if planning takes longer than a tenth of a run of the graph.
-  static bool needs_fast_first_plan(const Graph& graph, const Planner& planner);
+  static bool needs_fast_first_plan(const Graph& graph, const Planner& planner, const Pace& pace);
   /// The planner that makes the fast first plan.
   static PlannerPtr fast_planner(const Graph& graph, const PlannerPtr& planner);
   /// True if a fast plan recomputes for longer than planning takes.
-  static bool recomputes_too_long(const Graph& graph, const Plan& fast);
+  static bool recomputes_too_long(const Graph& graph, const Plan& fast, const Pace& pace);
 
   PlanImprovement() = default;
-  PlanImprovement(double planning_seconds, bool is_fast)
-      : planning_seconds_(planning_seconds), is_fast_(is_fast) {}
+  explicit PlanImprovement(bool is_fast) : is_fast_(is_fast) {}
 
-  /// Notes that the plan has served for `seconds` more.
-  void served(double seconds) {
-    run_seconds_ += seconds;
-    has_served_ = true;
-  }
-  /// Notes that a plan of another form of the program has served instead.
-  void waited(double seconds) { run_seconds_ += seconds; }
+  /// Notes that the plan has served a run.
+  void served() { has_served_ = true; }
   /// Searches for a better plan if a round is due.
-  void improve(PlanVersion& version);
+  void improve(PlanVersion& version, PlanningTime& time);
   /// Replaces a fast plan by the whole planner's at once.
-  void plan_in_full(PlanVersion& version);
+  void plan_in_full(PlanVersion& version, PlanningTime& time);
 
   /// True after a run.
   bool has_served() const { return has_served_; }
@@ -49,16 +44,17 @@ class PlanImprovement {
   std::uint32_t improvements() const { return improvements_; }
 
  private:
+  /// Seconds that the next round is predicted to take.
+  double next_round(const Graph& graph) const;
   /// Continues the planner's search from the plan.
   void continue_search(PlanVersion& version);
   /// Plans again and adopts the result. Returns the saved seconds.
   double plan_again(PlanVersion& version, const Planner& planner, bool if_equal = false);
 
-  double planning_seconds_ = 0;
   bool is_fast_ = false;
-  double run_seconds_ = 0;
   bool has_served_ = false;
-  double next_seconds_ = 0.01;  // of the next round
+  double search_seconds_ = 0.01;  // of the next round
+  double other_seconds_ = 0.01;   // that the last round took for layouts
   std::uint64_t rounds_ = 0;
   int rounds_without_gain_ = 0;
   std::uint32_t improvements_ = 0;

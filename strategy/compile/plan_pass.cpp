@@ -63,7 +63,7 @@ class PlanPass {
                                           named};
       PlanVersionPtr version = known(request);
       if (version != nullptr) {
-        version->improvement.plan_in_full(*version);  // forms are compared by equal planners
+        program_.versions.plan_in_full(*version);  // forms are compared by equal planners
       } else {
         OrRefusal<PlanVersionPtr> made = program_.versions.plan(request);
         if (!made) {
@@ -87,7 +87,7 @@ class PlanPass {
     PlanVersionPtr version = known(request);
     if (version == nullptr) {
       if (!needs_fast_plan_) {
-        needs_fast_plan_ = PlanImprovement::needs_fast_first_plan(*graph, *request.planner);
+        needs_fast_plan_ = program_.versions.needs_fast_first_plan(*graph, *request.planner);
       }
       if (*needs_fast_plan_) version = program_.versions.plan_fast(request);
     }

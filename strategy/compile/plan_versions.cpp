@@ -96,7 +96,7 @@ PlanVersionPtr PlanVersions::find(const Request& request) {
   if (same == versions_.end()) return nullptr;
   PlanVersion& version = **same;
   for (const PlanVersion* other : others) version.adopt(*other->plan);
-  version.improvement.improve(version);
+  version.improvement.improve(version, time_);
   version.reused = version.improvement.has_served();  // `plan_backward` finds plans too
   version.graph = request.graph;
   versions_.splice(versions_.begin(), versions_, same);
@@ -105,7 +105,7 @@ PlanVersionPtr PlanVersions::find(const Request& request) {
 
 PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
   const Graph& graph = *request.graph;
-  if (!PlanImprovement::needs_fast_first_plan(graph, *request.planner)) return nullptr;
+  if (!needs_fast_first_plan(graph, *request.planner)) return nullptr;
   const PlannerPtr planner = PlanImprovement::fast_planner(graph, request.planner);
   const std::string key = request.planner->key() + " fast";
   const std::vector<const PlanVersion*> others = match(request).others;
@@ -114,15 +114,16 @@ PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
   std::optional<Plan> plan = plannings_.with(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
+  time_.planned(stopwatch.seconds());
   if (!plan || plan->predicted_peak() >
                    engine_part(request.planner).limit(plan->keep_all_peak, request.budget)) {
     refuse({request.graph, key, request.budget, {}});
     return nullptr;
   }
-  if (PlanImprovement::recomputes_too_long(graph, *plan)) return nullptr;
+  if (PlanImprovement::recomputes_too_long(graph, *plan, pace_)) return nullptr;
   if (plan->candidates.empty()) plan->planner = request.planner->name();  // the plan is keep-all
   const PlanVersionPtr version = insert(request, std::move(*plan));
-  version->improvement = PlanImprovement(stopwatch.seconds(), true);
+  version->improvement = PlanImprovement(true);
   return version;
 }
 
@@ -135,24 +136,18 @@ OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
   OrRefusal<Plan> plan = plannings_.with(request.graph, request.planner, [&](Planning& planning) {
     return planning.plan(request.budget, schedules_of(others), request.named);
   });
+  time_.planned(stopwatch.seconds());
   if (!plan) {
     refuse({request.graph, key, request.budget, plan.refusal(), request.named});
     return plan.refusal();
   }
-  const PlanVersionPtr version = insert(request, std::move(*plan));
-  version->improvement = PlanImprovement(stopwatch.seconds(), false);
-  return version;
+  return insert(request, std::move(*plan));
 }
 
-void PlanVersions::served(const PlanVersion& version, double seconds) {
-  for (const PlanVersionPtr& each : versions_) {
-    if (each.get() == &version) {
-      each->improvement.served(seconds);
-    } else if (each->improvement.is_fast() && each->key == version.key &&
-               each->budget == version.budget) {
-      each->improvement.waited(seconds);
-    }
-  }
+void PlanVersions::served(PlanVersion& version, double seconds) {
+  version.improvement.served();
+  time_.ran(seconds);
+  pace_.ran(version.plan->simulation.cost, seconds);
 }
 
 const PlanVersionPtr& PlanVersions::insert(const Request& request, Plan plan) {

@@ -45,10 +45,10 @@ using PlanVersionPtr = std::shared_ptr<PlanVersion>;
 /// 16 plans, `most_cached` bytes unless the last four take more, and as many refusals.
 class PlanVersions {
  public:
-  /// `plannings` keeps a planner's proposals for other budgets, and outlives this. With `compete`,
-  /// a plan for one budget is a candidate for others.
-  explicit PlanVersions(KeptPlannings& plannings, bool compete = true)
-      : plannings_(plannings), compete_(compete) {}
+  /// `plannings` keeps a planner's proposals for other budgets. `pace` is of the runs of several
+  /// programs. Both outlive this. With `compete`, a plan for one budget is a candidate for others.
+  PlanVersions(KeptPlannings& plannings, Pace& pace, bool compete = true)
+      : plannings_(plannings), pace_(pace), compete_(compete) {}
 
   struct Request {
     const std::shared_ptr<const Graph>& graph;
@@ -60,15 +60,20 @@ class PlanVersions {
   /// Finds the plan that was made before, improved if it has served long enough. Null when there is
   /// none.
   PlanVersionPtr find(const Request& request);
+  /// True if planning takes longer than a tenth of a run of the graph.
+  bool needs_fast_first_plan(const Graph& graph, const Planner& planner) const {
+    return PlanImprovement::needs_fast_first_plan(graph, planner, pace_);
+  }
   /// Makes a plan by the planner's fast version. Null if the whole planner takes little time, if no
   /// fast plan fits, or if the fast plan would recompute for longer than planning takes.
   PlanVersionPtr plan_fast(const Request& request);
   /// Makes a plan by the planner itself. A budget that was refused before is refused at once,
   /// unless a plan made since fits, or the refusal should name a smaller budget than it did.
   OrRefusal<PlanVersionPtr> plan(const Request& request);
-  /// Notes that a plan has served for `seconds` more. Counts for fast plans of the other forms too,
-  /// since the whole planner may find that one of them is better.
-  void served(const PlanVersion& version, double seconds);
+  /// Replaces a fast plan by the whole planner's at once.
+  void plan_in_full(PlanVersion& version) { version.improvement.plan_in_full(version, time_); }
+  /// Notes that a plan has served for `seconds` more.
+  void served(PlanVersion& version, double seconds);
 
   /// Approximate bytes kept.
   Bytes bytes() const;
@@ -102,6 +107,8 @@ class PlanVersions {
   Bytes bytes_without(IsCounted is_counted) const;
 
   KeptPlannings& plannings_;
+  Pace& pace_;
+  PlanningTime time_;
   bool compete_;
   std::list<PlanVersionPtr> versions_;  // most recently used first
   std::list<Refusal> refusals_;

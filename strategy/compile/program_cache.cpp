@@ -46,7 +46,7 @@ const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const Progra
     programs_.front()->forms.follow(tape, spec);
   } else {
     programs_.push_front(std::make_shared<CachedProgram>(CachedProgram{
-        fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_, plans_compete_)}));
+        fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_, pace_, plans_compete_)}));
     keep_within_limits();
   }
   return programs_.front();

@@ -66,6 +66,7 @@ class ProgramCache {
   bool plans_compete_;
   std::list<CachedProgramPtr> programs_;  // most recently used first
   KeptPlannings plannings_{4_MiB};
+  Pace pace_;
   StepCache steps_;
   std::vector<std::uint64_t> fingerprint_;  // of the last program searched for
 };

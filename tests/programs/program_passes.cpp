@@ -119,7 +119,7 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
       least = seconds;
     }
   }
-  constexpr NodeId planned_at_once = 83;  // nodes, see `short_planning` in plan_improvement.cpp
+  constexpr NodeId planned_at_once = 83;  // see `few_nodes` in plan_improvement.cpp
   if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
   double least = std::numeric_limits<double>::infinity();
   // Others for each program. Each is planned anew, which takes a large part of the time of a check.

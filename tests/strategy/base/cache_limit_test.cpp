@@ -26,7 +26,8 @@ TEST_CASE("a cache keeps what was used last, within its limits of entries and by
 
 TEST_CASE("plans are kept within a limit of bytes") {
   KeptPlannings plannings(4_MiB);
-  PlanVersions store(plannings);
+  Pace pace;
+  PlanVersions store(plannings, pace);
   const PlannerPtr planner = keep_all();
   Bytes one = 0;
   for (std::uint32_t k = 0; k < 10; ++k) {

@@ -1,6 +1,7 @@
 #include "strategy/compile/plan_versions.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "checkpoint/engine_planner.h"
 #include "checkpoint/lanes.h"
@@ -20,9 +21,11 @@ std::shared_ptr<const Graph> shared(const Graph& graph) {
   return std::make_shared<const Graph>(graph);
 }
 
-/// The versions of a program, with plannings of their own.
-struct Store : private KeptPlannings, PlanVersions {
-  Store() : KeptPlannings(4_MiB), PlanVersions(static_cast<KeptPlannings&>(*this)) {}
+/// The versions of a program, with plannings and a pace of their own.
+struct Store : private KeptPlannings, private Pace, PlanVersions {
+  Store()
+      : KeptPlannings(4_MiB),
+        PlanVersions(static_cast<KeptPlannings&>(*this), static_cast<Pace&>(*this)) {}
 };
 
 PlanVersion& find_or_make(PlanVersions& store, const std::shared_ptr<const Graph>& graph,
@@ -113,7 +116,7 @@ TEST_CASE(
   Store store;
   const auto serve = [&](double seconds) -> PlanVersion& {
     PlanVersion& entry = find_or_make(store, shared(graph), planner, unlimited);
-    entry.improvement.served(seconds);
+    store.served(entry, seconds);
     return entry;
   };
   const double eight = cost_of(serve(0));
@@ -156,7 +159,7 @@ TEST_CASE("a fast plan serves until the whole of planning is a tenth of its time
   Store store;
   const auto serve = [&](double seconds) {
     PlanVersion& entry = find_or_make(store, shared(quick_to_run), planner, unlimited - 1);
-    entry.improvement.served(seconds);
+    store.served(entry, seconds);
     return entry.plan->planner;
   };
   CHECK(serve(0) == "fickle");
@@ -174,6 +177,40 @@ TEST_CASE("a fast plan serves until the whole of planning is a tenth of its time
   CHECK(slow.plan->planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
+}
+
+TEST_CASE("a fast plan is not used if it recomputes for longer than planning takes") {
+  const auto planner = std::make_shared<Thorough>();
+  const auto graph = shared(tests::chain(64, 64, 1e-3));
+  const auto another = shared(tests::chain(70, 64, 1e-3));
+  for (const double seconds : {0.01, 10.0}) {
+    Store store;
+    const PlanVersionPtr version = store.plan({graph, planner, unlimited - 1}).take();
+    store.served(*version, seconds);
+    const PlanVersionPtr fast = store.plan_fast({another, planner, unlimited - 1});
+    CHECK((fast != nullptr) == (seconds < 1));
+  }
+}
+
+TEST_CASE("the pace of runs follows the latest ones") {
+  Pace pace;
+  CHECK(pace.seconds(2) == 0.5);
+  pace.ran(2, 1);
+  CHECK(pace.seconds(2) == 1);
+  for (int k = 0; k < 20; ++k) pace.ran(2, 8);
+  CHECK(std::abs(pace.seconds(2) - 8) < 1e-3);
+  pace.ran(0, 0);
+  CHECK(std::abs(pace.seconds(2) - 8) < 1e-3);
+}
+
+TEST_CASE("planning may take a tenth of the time that a program runs") {
+  PlanningTime time;
+  CHECK_FALSE(time.allows(0.01));
+  time.ran(1);
+  CHECK(time.allows(0.1));
+  time.planned(0.05);
+  CHECK_FALSE(time.allows(0.06));
+  CHECK(time.allows(0.04));
 }
 
 TEST_CASE("a run counts for the fast plans of the other forms of a program") {
@@ -206,7 +243,7 @@ TEST_CASE("a fast first plan gets room for steps to run at once when it has serv
     Store store;
     const auto plan_after = [&](double seconds) {
       PlanVersion& entry = find_or_make(store, graph, planner, budget);
-      entry.improvement.served(seconds);
+      store.served(entry, seconds);
       return *entry.plan;
     };
     const auto seconds_of = [&](const Plan& plan) {
@@ -256,7 +293,7 @@ TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
   const Bytes large = unlimited - 1;
   const double before = cost_of(find_or_make(store, shared(graph), planner, large));
   for (int k = 0; k < 2; ++k) {
-    find_or_make(store, shared(graph), planner, unlimited - 2).improvement.served(1000);
+    store.served(find_or_make(store, shared(graph), planner, unlimited - 2), 1000);
   }
   const double better = cost_of(find_or_make(store, shared(graph), planner, unlimited - 2));
   CHECK(better < before);
@@ -286,7 +323,7 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
     CHECK(entry.plan->predicted_peak() <= budget);
     CHECK(entry.plan->budget == budget);
     cost = cost_of(entry);
-    entry.improvement.served(1000);
+    store.served(entry, 1000);
   }
 }
 
