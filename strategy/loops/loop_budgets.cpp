@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
 
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 #include "strategy/base/profile.h"
 #include "strategy/compile/form_choice.h"
@@ -89,22 +91,32 @@ class Search {
     state_bytes_ = std::max<Bytes>(state_bytes_, 1);
     const auto affordable =
         static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
-    if (affordable == most && keep_all_peak({most}) <= options_.memory_budget) return;
-    std::vector<LoopDivision> choices{{fitting(affordable, unlimited)}};
-    // More states may be worth recomputing other values.
-    for (std::uint32_t count = affordable; count > 0; count /= 4) choices.push_back({count});
-    choices.push_back({0});
-    // If states are few, recomputing parts of steps may be worth it too.
-    if (choices.front().snapshots < std::min(most, few_states)) {
-      for (const Bytes share : shares()) choices.push_back({fitting(affordable, share), share});
-    }
-    LoopDivision best = choices.back();  // the one that takes least, if nothing fits
+    if (affordable == most && fits_with({most})) return;
+    LoopDivision best;
     double least_cost = std::numeric_limits<double>::infinity();
-    for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
-      if (std::find(choices.begin(), choice, *choice) != choice) continue;
-      const double cost = planned_cost(*choice);
-      if (cost < least_cost) best = *choice;
+    std::vector<LoopDivision> tried;
+    const auto consider = [&](const LoopDivision& choice) {
+      if (std::ranges::find(tried, choice) != tried.end()) return;
+      tried.push_back(choice);
+      const double cost = planned_cost(choice);
+      if (cost < least_cost) best = choice;
       least_cost = std::min(least_cost, cost);
+    };
+    const std::uint32_t most_fitting = fitting(affordable, unlimited);
+    consider({most_fitting});
+    // More states may be worth recomputing other values.
+    for (std::uint32_t count = affordable; count > 0; count /= 4) consider({count});
+    consider({0});
+    // If states are few, recomputing parts of steps may be worth it too.
+    if (most_fitting < std::min(most, few_states)) {
+      for (const Bytes share : shares()) consider({fitting(affordable, share), share});
+    }
+    // A planner may take more than keep-all does. If nothing fits, the refusal names a budget for
+    // what takes the least.
+    if (!std::isfinite(least_cost)) {
+      const std::vector<Bytes> smaller = shares();
+      for (const Bytes share : smaller) consider({0, share});
+      if (!std::isfinite(least_cost)) best = {0, smaller.back()};
     }
     set(best);
     if (leaves_threads_idle(loops_, spec_.threads)) make_states_ahead(best);
@@ -122,6 +134,11 @@ class Search {
     const auto guess = static_cast<std::uint32_t>(std::min(room / state_bytes_, Bytes{most}));
     return largest(most, guess,
                    [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
+  }
+  /// True if the plan certainly fits. False if that takes long to find out.
+  bool fits_with(const LoopDivision& division) {
+    return engine_part(planner_of(options_)).accepts_keep_all() &&
+           keep_all_peak(division) <= options_.memory_budget;
   }
   /// Gives up some states to compute others ahead of time, if that makes the loops faster. Only for
   /// programs in which nothing except loops recomputes.
