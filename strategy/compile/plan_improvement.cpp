@@ -10,8 +10,8 @@ namespace palimpsest {
 namespace {
 
 constexpr double longest_round = 2;
-/// The whole planner plans a graph of at most so many nodes at first, too: a fast planner would save
-/// less time than its plans cost. Then only layouts are made faster.
+/// The whole planner plans a graph of at most so many nodes at first, too: a fast planner would
+/// save less time than its plans cost. Then only layouts are made faster.
 /// tests/programs/program_passes.cpp checks the number of nodes.
 constexpr std::size_t few_nodes = 83;
 constexpr int most_rounds_without_gain = 3;

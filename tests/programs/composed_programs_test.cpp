@@ -64,7 +64,8 @@ TEST_CASE("a fused unit is named after a node that it computes") {
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
-TEST_CASE("a budget that is named is enough for a loop and a planner that takes more than keep-all") {
+TEST_CASE(
+    "a budget that is named is enough for a loop and a planner that takes more than keep-all") {
   const ProgramText text = text_of("20041401:0,1,3");
   const Cell cell = cell_of(text.seed, 3);
   INFO(to_string(cell));
