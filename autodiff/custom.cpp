@@ -67,7 +67,7 @@ template <class F>
 auto asked_of_user(const NodeView& node, const char* function, F f) {
   const auto refuse = [&](const std::string& what) {
     throw ArgumentError(node.operation().name, "its " + std::string(function) + " " + what,
-                        node.tape().where(node.id()));
+                        node.where());
   };
   try {
     auto result = f();

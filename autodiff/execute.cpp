@@ -106,7 +106,7 @@ void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate, bool ano
     outputs.push_back({made.back().get(), type});
   }
   const int threads = max_threads();
-  const Bytes scratch = workspace_of(NodeView(tape, node), threads);
+  const Bytes scratch = workspace_of(NodeView(tape.nodes(), node), threads);
   const Buffer workspace = scratch > 0 ? allocate(scratch) : nullptr;
   execute(operation, {tape.attributes(node),
                       inputs,

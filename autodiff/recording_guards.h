@@ -12,12 +12,12 @@ namespace palimpsest {
 class [[nodiscard]] TemporaryNodes {
  public:
   explicit TemporaryNodes(Tape& tape)
-      : tape_(tape), first_(tape.node_count()), outer_(tape.suspended_) {
-    tape.suspended_ = true;
+      : tape_(tape), first_(tape.node_count()), outer_(tape.context_.is_temporary) {
+    tape.context_.is_temporary = true;
   }
   ~TemporaryNodes() {
     tape_.take_off(first_);
-    tape_.suspended_ = outer_;
+    tape_.context_.is_temporary = outer_;
   }
   TemporaryNodes(const TemporaryNodes&) = delete;
   TemporaryNodes& operator=(const TemporaryNodes&) = delete;
@@ -77,29 +77,32 @@ class [[nodiscard]] RedirectedRecording {
 class [[nodiscard]] Blame {
  public:
   Blame(Tape& tape, const Where& where)
-      : tape_(tape), outer_(tape.blame_), outer_scopes_(tape.scopes_), where_(where) {
-    tape.blame_ = &where_;
+      : context_(tape.context_),
+        outer_(context_.blame),
+        outer_scopes_(context_.scopes),
+        where_(where) {
+    context_.blame = &where_;
   }
   /// Adjoint nodes carry the line of the forward node that they differentiate and, outside of all
   /// scopes, its scopes.
   Blame(Tape& tape, NodeId differentiated) : Blame(tape, tape.where(differentiated)) {
-    Tape::Scopes& scopes = tape.scopes_;
+    RecordingContext::Scopes& scopes = context_.scopes;
     if (scopes.path == 0 || scopes.is_inherited) {
-      scopes.path = tape.nodes_[differentiated].scope;
+      scopes.path = tape.nodes().labels(differentiated).scope;
       scopes.is_inherited = scopes.path != 0;
     }
   }
   ~Blame() {
-    tape_.blame_ = outer_;
-    tape_.scopes_ = outer_scopes_;
+    context_.blame = outer_;
+    context_.scopes = outer_scopes_;
   }
   Blame(const Blame&) = delete;
   Blame& operator=(const Blame&) = delete;
 
  private:
-  Tape& tape_;
+  RecordingContext& context_;
   const Where* outer_;
-  Tape::Scopes outer_scopes_;
+  RecordingContext::Scopes outer_scopes_;
   Where where_;
 };
 

@@ -30,29 +30,33 @@ std::size_t overlap(std::string_view scopes, std::string_view path) {
 }  // namespace
 
 Tape::Scope::Scope(Tape& tape, std::string_view name)
-    : tape_(tape.recording()), outer_(tape_.scopes_) {
+    : tape_(tape.recording()), outer_(tape_.context_.scopes) {
   if (name.empty()) throw ArgumentError("[scope] a scope needs a name; give one, such as layer1");
+  WengertList& nodes = tape_.nodes_;
   const auto within = [&](std::uint32_t outer) {
-    return tape_.intern(joined(tape_.names_[outer], name));
+    return nodes.intern(joined(nodes.text(outer), name));
   };
   const bool is_same = outer_.path == outer_.stage;
-  tape_.scopes_.path = within(outer_.path);
-  tape_.scopes_.stage = is_same ? tape_.scopes_.path : within(outer_.stage);
+  RecordingContext::Scopes& scopes = tape_.context_.scopes;
+  scopes.path = within(outer_.path);
+  scopes.stage = is_same ? scopes.path : within(outer_.stage);
 }
 
 Tape::Scope::Scope(Tape& tape, const Tape& from, NodeId node)
-    : tape_(tape.recording()), outer_(tape_.scopes_) {
-  const std::uint32_t path = tape_.intern(from.scope_of(node));
-  const std::uint32_t stage = tape_.intern(from.stage_of(node));
-  tape_.scopes_ = {path, stage, from.inherits_scope(node)};
+    : tape_(tape.recording()), outer_(tape_.context_.scopes) {
+  const std::uint32_t path = tape_.nodes_.intern(from.scope_of(node));
+  const std::uint32_t stage = tape_.nodes_.intern(from.stage_of(node));
+  tape_.context_.scopes = {path, stage, from.inherits_scope(node)};
 }
 
 Tape::ModuleScope::ModuleScope(Tape& tape, std::string_view path)
-    : tape_(tape.recording()), outer_(tape_.scopes_.path) {
-  const std::string& current = tape_.names_[outer_];
+    : tape_(tape.recording()), outer_(tape_.context_.scopes.path) {
+  WengertList& nodes = tape_.nodes_;
+  const std::string& current = nodes.text(outer_);
   const std::string_view rest = path.substr(overlap(current, path));
   if (rest.empty()) return;
-  tape_.scopes_.path = current.empty() ? tape_.intern(rest) : tape_.intern(joined(current, rest));
+  tape_.context_.scopes.path =
+      current.empty() ? nodes.intern(rest) : nodes.intern(joined(current, rest));
 }
 
 }  // namespace palimpsest

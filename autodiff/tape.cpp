@@ -6,6 +6,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
+#include "autodiff/leaf_index.h"
 #include "autodiff/number_text.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/recording_guards.h"
@@ -19,16 +20,10 @@ thread_local const RedirectedRecording* innermost = nullptr;
 
 }  // namespace
 
-Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) {
-  intern("");
-  identity_ = &TapeIdentity::take(*this);
-  first_epoch_ = identity_->epoch();
-}
+Tape::Tape(std::shared_ptr<Evaluator> evaluator)
+    : leaves_(std::make_unique<LeafIndex>()), evaluator_(std::move(evaluator)), handles_(*this) {}
 
-Tape::~Tape() {
-  set_evaluator(nullptr);
-  identity_->give_back();
-}
+Tape::~Tape() { set_evaluator(nullptr); }
 
 void Tape::set_evaluator(std::shared_ptr<Evaluator> evaluator) {
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
@@ -58,53 +53,15 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
                      where);
   }
   const Recording alone(*this, where);
-  const Var var = append(kind, {}, {&type, 1}, {}, blame_ != nullptr ? *blame_ : where);
-  if (!name.empty()) nodes_.back().name = intern(name);
-  buffers_.back() = value.buffer();
+  const Var var = append(kind, {}, {&type, 1}, {}, blamed(where));
+  if (!name.empty()) nodes_.set_name(node_count() - 1, name);
+  values_.set_leaf(var.id(), value.buffer());
   return var;
 }
 
 Var Tape::find_own_leaf(const Tensor& tensor, LeafKind kind) {
-  const std::lock_guard lock(leaves_mutex_);
-  for (; indexed_ < node_count(); ++indexed_) {
-    if (!is_leaf(indexed_)) continue;
-    const ValueId value = first_output(indexed_);
-    const std::byte* const address = buffers_[value].get();
-    if (address == nullptr) continue;
-    // Leaves of several types may share an address. The first one of each type and kind is known.
-    auto [known, end] = leaves_.equal_range(address);
-    const auto is_replaced = [&](const auto& entry) {
-      const ValueId other = entry.second;
-      return other >= value_count() || buffers_[other].get() != address ||
-             !is_leaf(producer(other));
-    };
-    const auto is_known = [&](const auto& entry) {
-      const ValueId other = entry.second;
-      return !is_replaced(entry) && type(other) == type(value) &&
-             is_parameter(producer(other)) == is_parameter(indexed_);
-    };
-    if (std::any_of(known, end, is_known)) continue;
-    known = std::find_if(known, end, is_replaced);
-    if (known == end) {
-      leaves_.emplace(address, value);
-    } else {
-      known->second = value;
-    }
-  }
-  auto [known, end] = leaves_.equal_range(tensor.raw());
-  Var constant;
-  for (; known != end; ++known) {
-    const ValueId value = known->second;
-    const bool is_current = value < value_count() && buffers_[value] == tensor.buffer() &&
-                            is_leaf(producer(value)) && type(value) == tensor.type();
-    if (!is_current) continue;
-    if (!is_parameter(producer(value))) {
-      constant = var(value);
-    } else if (kind != LeafKind::constant) {
-      return var(value);
-    }
-  }
-  return kind != LeafKind::parameter ? constant : Var();
+  const ValueId leaf = leaves_->find(nodes_, values_, tensor, kind);
+  return leaf != none ? var(leaf) : Var();
 }
 
 Var Tape::find_leaf(const Tensor& tensor, LeafKind kind, std::string_view name,
@@ -136,14 +93,14 @@ Var Tape::find_or_record(const Tensor& tensor, bool trainable, std::string_view 
   }
   const LeafKind kind = trainable ? LeafKind::parameter : LeafKind::constant;
   if (const Var leaf = find_leaf(tensor, kind, name, where); leaf.defined()) return leaf;
-  const Scopes scopes = std::exchange(scopes_, {});
+  const RecordingContext::Scopes scopes = std::exchange(context_.scopes, {});
   try {
     const Var made =
         leaf(trainable ? parameter_operation : constant_operation, tensor, name, where);
-    scopes_ = scopes;
+    context_.scopes = scopes;
     return made;
   } catch (...) {
-    scopes_ = scopes;
+    context_.scopes = scopes;
     throw;
   }
 }
@@ -184,7 +141,7 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   if (Tape& tape = recording(); &tape != this) {
     return tape.record(operation, inputs, outputs, std::move(attributes), where);
   }
-  const Where& blame = blame_ != nullptr ? *blame_ : where;
+  const Where& blame = blamed(where);
   const auto is_here = [this](const Var& input) { return input.belongs_to(*this); };
   if (!std::ranges::all_of(inputs, is_here)) {
     std::vector<Var> own;
@@ -202,7 +159,7 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
     const Recording alone(*this, blame);
     return append(operation, inputs, outputs, std::move(attributes), blame);
   }();
-  if (evaluator_ != nullptr && !suspended_) {
+  if (evaluator_ != nullptr && !context_.is_temporary) {
     try {
       evaluator_->on_record(*this, first.node());
     } catch (...) {
@@ -262,66 +219,38 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                  std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
   const NodeId node = node_count();
   const ValueId first = value_count();
-  // Reserved now, because `note_taken_off` must not allocate.
-  if (taken_off_.size() == taken_off_.capacity()) taken_off_.reserve(2 * taken_off_.size() + 1);
-  nodes_.push_back({&operation, std::move(attributes), where,
-                    static_cast<std::uint32_t>(inputs_.size()), first, 0, scopes_.path,
-                    scopes_.stage, blocked_, scopes_.is_inherited});
+  handles_.prepare_for_removal();
+  const RecordingContext::Scopes& scopes = context_.scopes;
+  nodes_.append(operation, std::move(attributes), where,
+                {scopes.path, scopes.stage, scopes.is_inherited, context_.is_blocked});
   try {
-    for (const Var& input : inputs) inputs_.push_back(input.id());
+    for (const Var& input : inputs) nodes_.append_input(input.id());
     for (const ValueType& type : outputs) {
-      // Most values have the shape of the previous one; they share its sizes unless those may
-      // change.
-      const bool alone = values_.empty() ||
-                         nodes_[values_.back().node].operation->has_state_budget ||
-                         operation.has_state_budget;
-      if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
-        sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
-      }
-      const auto rank = static_cast<std::uint8_t>(type.shape.rank());
-      values_.push_back({node, static_cast<std::uint32_t>(sizes_.size() - rank), rank, type.dtype});
-      buffers_.emplace_back();
+      nodes_.append_output(type);
+      values_.append();
     }
   } catch (...) {  // out of memory
+    nodes_.truncate(node);
     values_.resize(first);
-    truncate(node);
     throw;
   }
   return Var(*this, first);
 }
 
 void Tape::truncate(NodeId node) {
-  const ValueId first_value = nodes_[node].first_output;
-  for (ValueId value = first_value; value < value_count(); ++value) drop(value);
-  std::erase_if(updates_, [&](const Update& update) { return update.value >= first_value; });
-  indexed_ = std::min(indexed_, node);
-  inputs_.resize(nodes_[node].first_input);
-  if (first_value < value_count()) note_taken_off(first_value);
-  values_.resize(first_value);
-  sizes_.resize(values_.empty() ? 0 : values_.back().first_size + values_.back().rank);
-  buffers_.resize(first_value);
-  nodes_.erase(nodes_.begin() + node, nodes_.end());
+  const ValueId first = first_output(node);
+  for (ValueId value = first; value < value_count(); ++value) drop(value);
+  std::erase_if(updates_, [&](const Update& update) { return update.value >= first; });
+  leaves_->truncate(node);
+  if (first < value_count()) handles_.note_removed(first);
+  nodes_.truncate(node);
+  values_.resize(first);
 }
 
 void Tape::take_off(NodeId node) {
   while (is_recording_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
   if (node < node_count()) truncate(node);
   is_recording_.clear(std::memory_order_release);
-}
-
-/// Invalidates existing handles of values from `first` on. `append` has reserved memory for the
-/// entry.
-void Tape::note_taken_off(ValueId first) {
-  while (!taken_off_.empty() && taken_off_.back().first >= first) taken_off_.pop_back();
-  taken_off_.push_back({identity_->epoch(), first});
-  identity_->move_on();
-}
-
-bool Tape::has_kept(ValueId value, std::uint32_t epoch) const {
-  if (epoch < first_epoch_) return false;  // the handle is of an earlier tape with this identity
-  // Later entries remove fewer values, so the first one since `epoch` removes the most.
-  const auto since = std::ranges::lower_bound(taken_off_, epoch, {}, &TakenOff::epoch);
-  return since == taken_off_.end() || value < since->first;
 }
 
 void Tape::throw_recorded_twice(const Where& where) {
@@ -333,114 +262,44 @@ void Tape::throw_recorded_twice(const Where& where) {
 void Tape::clear(Where where) {
   const Recording alone(*this, where);
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
-  note_taken_off(0);
+  handles_.note_removed(0);
   nodes_.clear();
-  inputs_.clear();
   values_.clear();
-  sizes_.clear();
-  buffers_.clear();
-  leaves_.clear();
-  indexed_ = 0;
+  leaves_->clear();
   updates_.clear();
-  ++generation_;
-  ++changes_;
-  streams_ = 0;
+  ++context_.generation;
+  context_.streams = 0;
 }
 
 void Tape::set_generation(std::uint32_t generation, Where where) {
   const Recording alone(*this, where);
-  if (!nodes_.empty()) {
+  if (node_count() > 0) {
     throw TapeError("set_generation",
-                    "the tape has " + std::to_string(nodes_.size()) +
+                    "the tape has " + std::to_string(node_count()) +
                         " nodes, whose random streams belong to generation " +
-                        std::to_string(generation_) + "; clear it first",
+                        std::to_string(context_.generation) + "; clear it first",
                     where);
   }
-  generation_ = generation;
-  streams_ = 0;
+  context_.generation = generation;
+  context_.streams = 0;
 }
 
 void Tape::copy_nodes(const Tape& other) {
   clear();
   nodes_ = other.nodes_;
-  inputs_ = other.inputs_;
-  values_ = other.values_;
-  sizes_ = other.sizes_;
-  buffers_.resize(values_.size());
-  names_ = other.names_;
-  name_hashes_ = other.name_hashes_;
-  name_ids_ = other.name_ids_;
-  generation_ = other.generation_;
-  part_ = other.part_;
+  values_.resize(value_count());
+  context_.generation = other.context_.generation;
+  context_.part = other.context_.part;
 }
 
 void Tape::accompany(const Tape& other) {
-  internal_check(nodes_.empty(), "a tape with nodes accompanies another tape");
-  seed_ = other.seed_;
-  generation_ = other.generation_;
-}
-
-bool Tape::Node::comes_again(const Node& later, std::uint32_t round) const {
-  return operation == later.operation && first_input == later.first_input &&
-         first_output == later.first_output && name == later.name && scope == later.scope &&
-         stage == later.stage && blocked == later.blocked &&
-         inherits_scope == later.inherits_scope && same_line(where, later.where) &&
-         attributes.are_in_round(round, later.attributes);
+  internal_check(node_count() == 0, "a tape with nodes accompanies another tape");
+  context_.seed = other.context_.seed;
+  context_.generation = other.context_.generation;
 }
 
 bool Tape::begins(const Tape& other) const {
-  const auto begin = [](const auto& part, const auto& whole) {
-    return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
-  };
-  if (node_count() > other.node_count() || !begin(inputs_, other.inputs_) ||
-      !begin(sizes_, other.sizes_) || !begin(values_, other.values_)) {
-    return false;
-  }
-  const std::uint32_t round = generation_ - other.generation_;
-  for (NodeId node = 0; node < node_count(); ++node) {
-    if (!other.nodes_[node].comes_again(nodes_[node], round)) return false;
-  }
-  if (!nodes_.empty()) {  // the next node determines where its inputs and outputs end
-    const NodeId last = node_count() - 1;
-    if (inputs(last).size() != other.inputs(last).size()) return false;
-    if (output_count(last) != other.output_count(last)) return false;
-  }
-  return begin(names_, other.names_) || begin(other.names_, names_);
-}
-
-std::uint32_t Tape::intern(std::string_view name) {
-  if (const auto known = name_ids_.find(name); known != name_ids_.end()) return known->second;
-  const auto id = static_cast<std::uint32_t>(names_.size());
-  const auto added = name_ids_.emplace(name, id).first;
-  try {
-    name_hashes_.push_back(NameHash()(name));
-    names_.emplace_back(name);
-  } catch (...) {  // out of memory
-    name_hashes_.resize(id);
-    name_ids_.erase(added);
-    throw;
-  }
-  return id;
-}
-
-bool Tape::is_parameter(NodeId node) const {
-  return nodes_[node].operation == &parameter_operation;
-}
-
-std::string Tape::describe(NodeId node) const {
-  std::string text(scope_of(node));
-  if (!text.empty()) text += '/';
-  if (!name(node).empty()) text.append(name(node)).append(" ");
-  return text.append(operation(node).name).append(" #").append(std::to_string(node));
-}
-
-void Tape::set_name(NodeId node, std::string_view name) { nodes_[node].name = intern(name); }
-
-bool Tape::have_one_shape(ValueId a, ValueId b) const {
-  const std::span<const std::int64_t> sizes = sizes_of(values_[a]);
-  const std::span<const std::int64_t> others = sizes_of(values_[b]);
-  return (sizes.data() == others.data() && sizes.size() == others.size()) ||
-         std::ranges::equal(sizes, others);
+  return nodes_.begins(other.nodes_, context_.generation - other.context_.generation);
 }
 
 Var Tape::var(ValueId value, const Where& where) {
@@ -451,24 +310,13 @@ Var Tape::var(ValueId value, const Where& where) {
                       where);
 }
 
-Bytes Tape::metadata_bytes() const {
-  const std::size_t bytes = nodes_.size() * sizeof(Node) + inputs_.size() * sizeof(ValueId) +
-                            values_.size() * (sizeof(Value) + sizeof(Buffer)) +
-                            sizes_.size() * sizeof(std::int64_t);
-  return static_cast<Bytes>(bytes);
-}
-
 void Tape::drop(ValueId value) {
-  if (!has_value(value) || is_leaf(producer(value))) return;
-  buffers_[value].reset();
-  ++changes_;
+  if (has_value(value) && !is_leaf(producer(value))) values_.drop(value);
 }
 
 void Tape::resize(ValueId value, const Shape& shape) {
-  internal_check(operation(producer(value)).has_state_budget && values_[value].rank == shape.rank(),
-                 "a value without a state budget is resized");
   drop(value);
-  std::ranges::copy(shape, sizes_.begin() + values_[value].first_size);
+  nodes_.resize(value, shape);
 }
 
 Tensor Tape::look(ValueId value) {
@@ -484,7 +332,7 @@ Tensor Tape::value(ValueId value) {
       interpret(*this, value);
     }
   }
-  return Tensor(buffers_[value], shape(value), dtype(value));
+  return Tensor(values_.buffer(value), shape(value), dtype(value));
 }
 
 }  // namespace palimpsest

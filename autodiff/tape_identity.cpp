@@ -1,5 +1,6 @@
 #include "autodiff/tape_identity.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace palimpsest {
@@ -40,6 +41,19 @@ void TapeIdentity::give_back() noexcept {
   const std::scoped_lock lock(all.mutex);
   next_unused_ = all.first;
   all.first = this;
+}
+
+bool HandleEpochs::has_kept(std::uint32_t value, std::uint32_t epoch) const {
+  if (epoch < first_epoch_) return false;  // the handle is of an earlier tape with this identity
+  // Later entries remove fewer values, so the first one since `epoch` removes the most.
+  const auto since = std::ranges::lower_bound(removed_, epoch, {}, &Removed::epoch);
+  return since == removed_.end() || value < since->first;
+}
+
+void HandleEpochs::note_removed(std::uint32_t first) {
+  while (!removed_.empty() && removed_.back().first >= first) removed_.pop_back();
+  removed_.push_back({identity_.epoch(), first});
+  identity_.move_on();
 }
 
 }  // namespace palimpsest

@@ -31,8 +31,8 @@ bool ExtractedNodes::are_on(const Tape& tape) {
 /// blocked.
 class Trace::Copier {
  public:
-  Copier(const Tape& from, Tape& to) : from_(from), to_(to), blocked_(to.blocked_) {}
-  ~Copier() { to_.blocked_ = blocked_; }
+  Copier(const Tape& from, Tape& to) : from_(from), to_(to), is_blocked_(to.context_.is_blocked) {}
+  ~Copier() { to_.context_.is_blocked = is_blocked_; }
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
@@ -43,7 +43,7 @@ class Trace::Copier {
   void copy(NodeId node) {
     const Blame blame(to_, from_.where(node));
     const Tape::Scope scope(to_, from_, node);
-    to_.blocked_ = blocked_ || from_.is_blocked(node);
+    to_.context_.is_blocked = is_blocked_ || from_.is_blocked(node);
     const ValueId first = from_.first_output(node);
     if (from_.is_leaf(node)) {
       const ValueType type = from_.type(first);
@@ -65,7 +65,7 @@ class Trace::Copier {
  private:
   const Tape& from_;
   Tape& to_;
-  bool blocked_;
+  bool is_blocked_;
   std::unordered_map<ValueId, Var> mapped_;
 };
 

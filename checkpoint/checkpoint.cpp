@@ -48,7 +48,7 @@ class Subprogram {
       if (!graph.is_source_value(root) && home_[root] == none) home_[root] = i;
     }
     for (NodeId node = 0; node < program.node_count(); ++node) {
-      const Cost cost = cost_of(NodeView(program, node));
+      const Cost cost = cost_of(NodeView(program.nodes(), node));
       cost_.flops += cost.flops;
       cost_.bytes += cost.bytes;
     }

@@ -80,7 +80,7 @@ double seconds_of(const Tape& tape, std::span<const NodeId> nodes, double bytes,
                   const Machine& machine) {
   double seconds = seconds_to_move(bytes, machine);
   for (const NodeId id : nodes) {
-    const NodeView node(tape, id);
+    const NodeView node(tape.nodes(), id);
     seconds += seconds_of_flops(node, cost_of(node).flops, machine);
   }
   return seconds;

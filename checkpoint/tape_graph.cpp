@@ -56,7 +56,7 @@ std::vector<bool> unneeded_of_user(const Tape& tape, std::span<const ValueId> ta
 void append_one(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
                 int threads, const Machine& machine, bool supplied, bool has_costs) {
   const Operation& operation = tape.operation(node);
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   Graph::Traits traits;
   traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
   const bool source = operation.leaf || supplied;

@@ -105,7 +105,7 @@ Recorded record(const CostExample& example, const std::vector<OperandText>& text
     const Operation& operation = tape.operation(node);
     made.operations.insert(operation.name);
     if (operation.leaf || operation.view) return;
-    const Cost cost = cost_of(NodeView(tape, node));
+    const Cost cost = cost_of(NodeView(tape.nodes(), node));
     work += cost.flops;
     moved += cost.bytes;
   };

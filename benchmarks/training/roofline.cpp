@@ -16,7 +16,7 @@ double least_seconds(const Model& model, const Machine& machine) {
   double seconds = 0;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (tape.is_leaf(node) || tape.operation(node).view) continue;
-    const Cost cost = cost_of(NodeView(tape, node));
+    const Cost cost = cost_of(NodeView(tape.nodes(), node));
     seconds += std::max(cost.flops / machine.flops_per_second,
                         cost.bytes / bytes_per_second(cost.bytes, machine));
   }

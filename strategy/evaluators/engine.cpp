@@ -341,7 +341,7 @@ void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   state_->runner.threads(threads).execute(
       [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
   if (!state_->collected.has_begun() || tape.operation(node).view) return;
-  const double seconds = seconds_of(NodeView(tape, node), options.machine);
+  const double seconds = seconds_of(NodeView(tape.nodes(), node), options.machine);
   const bool again = state_->collected.note(tape, node, seconds);
   run.computed = 1;
   run.recomputed = again ? 1 : 0;

@@ -122,7 +122,7 @@ double flops_rate(std::span<const Var> values, const Machine& machine) {
   double flops = 0;
   double seconds = 0;
   for (const Var& value : values) {
-    const Cost cost = cost_of(NodeView(value.tape(), value.node()));
+    const Cost cost = cost_of(NodeView(value.tape().nodes(), value.node()));
     const double measured = seconds_of_node(value);
     flops += cost.flops;
     seconds +=

@@ -34,7 +34,7 @@ std::vector<bool> needed_nodes(const Tape& tape, std::span<const ValueId> target
 }
 
 void require_in_c(const Tape& tape, NodeId node) {
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   const Operation& operation = view.operation();
   if (!operation.leaf && !operation.view && find_c_emitter(operation.name) == nullptr) {
     throw ArgumentError("export_c",
@@ -64,7 +64,7 @@ ExportTape::ExportTape(const Tape& program, std::span<const ValueId> targets)
     if (needed[node]) require_in_c(program, node);
   }
   for (NodeId node = 0; node < program.node_count(); ++node) {
-    const NodeView view(program, node);
+    const NodeView view(program.nodes(), node);
     if (program.is_leaf(node)) {
       tape_->placeholder(view.output(), program.where(node));
     } else {

@@ -73,7 +73,7 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, BufferInterface interface
       programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
   const Graph graph = graph_of(*tape_, interface_.results);
   for (const NodeId node : graph.needed_nodes()) {
-    const Cost cost = cost_of(NodeView(*tape_, node));
+    const Cost cost = cost_of(NodeView(tape_->nodes(), node));
     cost_.flops += cost.flops;
     cost_.bytes += cost.bytes;
   }

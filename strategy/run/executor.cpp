@@ -375,7 +375,7 @@ void Executor::compute(const Instruction& instruction) {
 void Executor::run_epilogue(const Instruction& instruction, std::span<const Operand> inputs,
                             std::span<const Operand> outputs, std::span<std::byte> scratch) {
   const auto& [node, maker, made] = *instruction.epilogue;
-  const NodeView view(*tape_, node);
+  const NodeView view(tape_->nodes(), node);
   const std::size_t of_maker = tape_->inputs(maker).size();
   const std::int64_t size = size_of(outputs[0].dtype());
   EpilogueKernel epilogue{view.operation().pointwise(view).run,

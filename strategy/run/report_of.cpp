@@ -58,8 +58,8 @@ void add_native(Report::Native& sum, const Report::Native& other) {
 void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
   const Event event{.node = node, .end = nanoseconds(report.run_seconds), .live = live};
   report.steps.push_back({std::string(tape.operation(node).name), scoped_name(tape, node),
-                          work_of(tape, node), event, again, cost_of(NodeView(tape, node)),
-                          computed_in(NodeView(tape, node))});
+                          work_of(tape, node), event, again, cost_of(NodeView(tape.nodes(), node)),
+                          computed_in(NodeView(tape.nodes(), node))});
   report.kernel_seconds += report.run_seconds;
 }
 
@@ -85,7 +85,7 @@ void append_steps(Report& report, const Tape& tape, const Executor& executor) {
     report.steps.push_back({operation_of(tape, lowered, event.node), scoped_name(tape, node),
                             work_of(tape, lowered, event.node), event, seen[event.node],
                             cost_of_unit(tape, lowered, event.node),
-                            computed_in(NodeView(tape, node))});
+                            computed_in(NodeView(tape.nodes(), node))});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
     seen[event.node] = true;
   }

@@ -85,7 +85,7 @@ TEST_CASE("a user's operation tells planners its cost and workspace") {
   const CustomOperation operation(sine_and_product());
   const Var x = tape.constant(some({5}, 1, DType::bf16));
   const Var y = operation({x, x});
-  const NodeView node(tape, y.node());
+  const NodeView node(tape.nodes(), y.node());
   CHECK(node.operation().name == "sine_and_product");
   CHECK(cost_of(node).flops == 55);
   // The scratch memory and four operands widened to f32, each rounded up to 64 bytes.

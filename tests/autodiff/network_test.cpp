@@ -150,7 +150,7 @@ TEST_CASE("attention takes some rows of scores for each thread, whatever the bat
   gradient(o, x);
   Bytes largest = 0;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    const NodeView view(tape, node);
+    const NodeView view(tape.nodes(), node);
     largest = std::max(largest, workspace_of(view, 2));
     for (std::size_t i = 0; i < view.output_count(); ++i) {
       largest = std::max(largest, view.output(i).bytes());
@@ -158,7 +158,7 @@ TEST_CASE("attention takes some rows of scores for each thread, whatever the bat
     CHECK(workspace_of(view, 4) == 2 * workspace_of(view, 2));
   }
   CHECK(largest < all_scores / 20);
-  CHECK(cost_of(NodeView(tape, o.node())).flops < 2.0 * 64 * length * length * 32);
+  CHECK(cost_of(NodeView(tape.nodes(), o.node())).flops < 2.0 * 64 * length * length * 32);
 }
 
 TEST_CASE("attention equals its definition") {

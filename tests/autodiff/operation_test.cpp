@@ -132,7 +132,7 @@ void check_accumulation(const OperationRow& row, DType dtype) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Operation& operation = tape.operation(node);
     if (operation.accumulate == nullptr) continue;
-    const NodeView view(tape, node);
+    const NodeView view(tape.nodes(), node);
     std::vector<Operand> inputs;
     std::vector<Tensor> held;
     for (const ValueId input : tape.inputs(node)) {

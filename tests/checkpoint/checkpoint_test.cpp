@@ -157,7 +157,7 @@ TEST_CASE("a checkpoint runs in its workspace and outputs alone") {
     return sum(y);
   };
   const Var y = checkpoint(f, x);
-  const NodeView node(tape, y.node());
+  const NodeView node(tape.nodes(), y.node());
   // One product and its hyperbolic tangent at a time.
   CHECK(workspace_of(node, 1) == 2 * 64 * 64 * 4);
   CHECK(cost_of(node).flops > 10 * 64 * 64);

@@ -69,9 +69,11 @@ TEST_CASE("kinds of work have rates of their own where the machine knows them") 
 
   Tape tape;
   const auto seconds = [&](const Var& value, const Machine& machine) {
-    return seconds_of(NodeView(tape, value.node()), machine);
+    return seconds_of(NodeView(tape.nodes(), value.node()), machine);
   };
-  const auto flops = [&](const Var& value) { return cost_of(NodeView(tape, value.node())).flops; };
+  const auto flops = [&](const Var& value) {
+    return cost_of(NodeView(tape.nodes(), value.node())).flops;
+  };
   const auto leaf = [&](Shape shape, DType dtype) {
     return tape.constant(Tensor::ones(shape, dtype));
   };

@@ -122,6 +122,112 @@ EXAMPLE(Tape::identity, Tape::expire_handles, Tape::has_kept, TapeIdentity::tape
   print(x.is_current(), tape.node_count(), tape.identity().epoch() > epoch);  // → false 1 true
 }
 
+EXAMPLE(WengertList::node_count, WengertList::value_count, WengertList::operation,
+        WengertList::attributes, WengertList::where, WengertList::inputs, WengertList::first_output,
+        WengertList::output_count, WengertList::is_leaf, WengertList::is_parameter,
+        WengertList::describe, WengertList::producer, WengertList::dtype, WengertList::shape,
+        WengertList::type) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2, 3}), "x");
+  sum(x * x);
+  const WengertList& nodes = tape.nodes();
+  for (NodeId node = 0; node < nodes.node_count(); ++node) {
+    print(nodes.describe(node), nodes.inputs(node).size(),
+          to_string(nodes.type(nodes.first_output(node))));
+    // → x parameter #0 0 f32 (2, 3)
+    // → multiply #1 2 f32 (2, 3)
+    // → sum #2 1 f32 ()
+  }
+  print(nodes.operation(0).name, nodes.is_leaf(0), nodes.is_parameter(0), nodes.is_leaf(1));
+  // → parameter true true false
+  print(nodes.value_count(), nodes.output_count(2), nodes.producer(2));  // → 3 1 2
+  print(nodes.shape(0), nodes.dtype(0), nodes.attributes(0).empty());    // → (2, 3) f32 true
+  print(same_line(nodes.where(1), nodes.where(2)));                      // → true
+}
+
+EXAMPLE(WengertList::labels, WengertList::name, WengertList::scope_of, WengertList::stage_of,
+        WengertList::name_hash, WengertList::text, WengertList::set_name,
+        WengertList::have_one_shape) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2, 3}), "x");
+  const auto scope = tape.scope("layer");
+  relu(x).named("active");
+  WengertList nodes = tape.nodes();                                   // a copy
+  print(nodes.name(1), nodes.scope_of(1), nodes.stage_of(1));         // → active layer layer
+  print(nodes.text(nodes.labels(1).scope), nodes.labels(1).blocked);  // → layer false
+  print(nodes.have_one_shape(0, 1), nodes.name_hash(0) == nodes.name_hash(1));  // → true false
+  nodes.set_name(1, "positive");
+  print(nodes.describe(1), tape.describe(1));  // → layer/positive relu #1 layer/active relu #1
+}
+
+EXAMPLE(WengertList::append, WengertList::append_input, WengertList::append_output,
+        WengertList::begins, WengertList::truncate, WengertList::clear, WengertList::intern,
+        WengertList::metadata_bytes) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2}), "x");
+  relu(x);
+  WengertList nodes = tape.nodes();
+  const Bytes bytes = nodes.metadata_bytes();
+  nodes.append(nodes.operation(1), {}, Where::current(), {.scope = nodes.intern("added")});
+  nodes.append_input(1);
+  nodes.append_output(nodes.type(1));
+  print(nodes.describe(2), nodes.inputs(2)[0], nodes.metadata_bytes() > bytes);
+  // → added/relu #2 1 true
+  print(tape.nodes().begins(nodes, 0), nodes.begins(tape.nodes(), 0));  // → true false
+  nodes.truncate(1);
+  print(nodes.node_count(), nodes.begins(tape.nodes(), 0));  // → 1 true
+  nodes.clear();
+  print(nodes.node_count(), nodes.value_count());  // → 0 0
+}
+
+EXAMPLE(PresentValues::append, PresentValues::resize, PresentValues::has, PresentValues::set,
+        PresentValues::set_leaf, PresentValues::drop, PresentValues::buffer, PresentValues::changes,
+        PresentValues::clear, PresentValues::metadata_bytes) {
+  PresentValues values;
+  values.append();
+  values.resize(2);
+  const Tensor tensor = Tensor::ones({4});
+  values.set_leaf(0, tensor.buffer());
+  values.set(1, tensor.buffer());
+  print(values.has(0), values.has(1), values.buffer(1) == tensor.buffer());  // → true true true
+  values.drop(1);
+  print(values.has(1), values.changes(), values.metadata_bytes() > 0);  // → false 2 true
+  values.clear();
+  print(values.changes());  // → 3
+}
+
+EXAMPLE(WengertList::resize) {
+  Operation holds;
+  holds.name = "holds";
+  holds.has_state_budget = true;
+  WengertList nodes;
+  nodes.append(holds, {}, Where::current(), {});
+  nodes.append_output({{64}, DType::u8});
+  nodes.resize(0, {1024});
+  print(nodes.shape(0), nodes.describe(0));  // → (1024) holds #0
+}
+
+EXAMPLE(TapeIdentity::take, TapeIdentity::move_on, TapeIdentity::give_back) {
+  Tape tape;
+  TapeIdentity& identity = TapeIdentity::take(tape);
+  const std::uint32_t epoch = identity.epoch();
+  identity.move_on();
+  print(identity.tape() == &tape, identity.epoch() - epoch);  // → true 1
+  identity.give_back();
+  print(identity.tape() == nullptr, identity.epoch() - epoch);  // → true 2
+}
+
+EXAMPLE(HandleEpochs::identity, HandleEpochs::prepare_for_removal, HandleEpochs::note_removed,
+        HandleEpochs::has_kept) {
+  Tape tape;
+  HandleEpochs handles(tape);
+  const std::uint32_t epoch = handles.identity().epoch();
+  handles.prepare_for_removal();
+  handles.note_removed(5);
+  print(handles.has_kept(4, epoch), handles.has_kept(5, epoch));  // → true false
+  print(handles.has_kept(5, handles.identity().epoch()));         // → true
+}
+
 EXAMPLE(inner_of) {
   const std::shared_ptr<Evaluator> none_given;
   print(inner_of(none_given) == nullptr, inner_of(lazy()) == nullptr);  // → true true

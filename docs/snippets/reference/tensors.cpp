@@ -202,7 +202,7 @@ EXAMPLE(Var::node, Var::id, Var::output, Var::type, Var::tape) {
 
 EXAMPLE(Tape::inputs, Tape::operation, Tape::name, Tape::scope_of, Tape::producer,
         Tape::value_count, Tape::is_leaf, Tape::is_parameter, Tape::shape, Tape::dtype, Tape::bytes,
-        Tape::where, Tape::output_count, Tape::first_output, Tape::type) {
+        Tape::where, Tape::output_count, Tape::first_output, Tape::type, Tape::nodes) {
   Tape tape;
   const Var w = tape.parameter(Tensor::ones({2}), "w");
   const Var y = tanh(w);
@@ -213,6 +213,7 @@ EXAMPLE(Tape::inputs, Tape::operation, Tape::name, Tape::scope_of, Tape::produce
   // → (2) f32 8 1
   print(tape.value_count(), tape.scope_of(node).empty(), tape.where(node).line() > 0);
   // → 2 true true
+  print(tape.nodes().inputs(node)[0]);  // → 0
 }
 
 EXAMPLE(compute_dtype, is_narrow_integer) {
@@ -230,21 +231,22 @@ EXAMPLE(Shape::begin, Shape::end, Shape::sizes) {
   print(most, Shape(shape.sizes().last(2)));  // → 4 (3, 4)
 }
 
-EXAMPLE(NodeView, NodeView::tape, NodeView::id, NodeView::operation, NodeView::attributes,
+EXAMPLE(NodeView, NodeView::id, NodeView::operation, NodeView::attributes, NodeView::where,
         NodeView::input_count, NodeView::output_count, NodeView::input, NodeView::output) {
   Tape tape;
   const Var x = tape.constant(Tensor::ones({4, 8})), w = tape.constant(Tensor::ones({8, 2}));
-  const NodeView node(tape, matmul(x, w).node());
+  const NodeView node(tape.nodes(), matmul(x, w).node());
   print(node.operation().name, node.id(), node.input_count(), node.output_count());
   // → matmul 2 2 1
   print(node.input(1).shape, node.output().shape, node.attributes().empty());
   // → (8, 2) (4, 2) false
+  print(node.where().line() == tape.where(0).line() + 1);  // → true
 }
 
 EXAMPLE(cost_of, bytes_moved, workspace_of) {
   Tape tape;
   const Var x = tape.constant(Tensor::ones({4, 8})), w = tape.constant(Tensor::ones({8, 2}));
-  const NodeView product(tape, matmul(x, w).node());
+  const NodeView product(tape.nodes(), matmul(x, w).node());
   // 2·4·8·2 operations on 32 + 16 + 8 numbers of 4 bytes.
   print(cost_of(product).flops, bytes_moved(product));  // → 128 224
   print(workspace_of(product, /*threads=*/1));          // → 0

@@ -11,14 +11,14 @@ namespace {
 bool takes_pointwise(const Tape& tape, NodeId node) {
   const Operation& operation = tape.operation(node);
   if (operation.pointwise == nullptr) return false;
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   return view.output().shape.elements() > 0 && operation.pointwise(view).run != nullptr;
 }
 
 bool takes_pieces(const Tape& tape, NodeId node) {
   const Operation& operation = tape.operation(node);
   if (operation.fold == nullptr) return false;
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   return view.input(0).shape.elements() > 0 && operation.fold(view).add != nullptr;
 }
 
@@ -140,7 +140,7 @@ bool AccessMaps::only_moves(NodeId node) const {
   const Operation& operation = tape_.operation(node);
   const ValueId output = tape_.first_output(node);
   if (present_[output]) return false;
-  const NodeView view(tape_, node);
+  const NodeView view(tape_.nodes(), node);
   if (operation.access != nullptr) {
     return Gather(view.output().shape, operation.access(view)).is_smooth();
   }
@@ -174,7 +174,7 @@ ReadPart AccessMaps::part(std::int64_t begin, std::int64_t end, ValueId value,
   if (!whole || operation.access == nullptr || !is_transparent(value)) {
     return {begin, end, value, row(end - begin, first)};
   }
-  const Gather from(tape_.shape(value), operation.access(NodeView(tape_, node)));
+  const Gather from(tape_.shape(value), operation.access(NodeView(tape_.nodes(), node)));
   return {begin, end, behind_views(tape_.inputs(node)[0]), from};
 }
 
@@ -193,7 +193,7 @@ AccessMap AccessMaps::of(NodeId node, std::size_t i) const {
   const Operation& operation = tape_.operation(mover);
   if (operation.access != nullptr) return {{part(0, elements, base)}, false};
   AccessMap reading{{}, false};
-  const std::vector<Stretch> stretches = operation.stretches(NodeView(tape_, mover));
+  const std::vector<Stretch> stretches = operation.stretches(NodeView(tape_.nodes(), mover));
   if (stretches.back().end < elements) reading.period = stretches.back().end;
   for (const Stretch& stretch : stretches) {
     if (stretch.begin == stretch.end) continue;

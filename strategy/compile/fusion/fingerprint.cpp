@@ -55,7 +55,7 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
       for (const std::int64_t size : shape) put(static_cast<std::uint64_t>(size));
     }
     if (operation.leaf || operation.view || operation.pointwise != nullptr) continue;
-    const NodeView view(tape, node);
+    const NodeView view(tape.nodes(), node);
     put_costs(view, threads, put);
     if (operation.fold != nullptr) {
       put(static_cast<std::uint64_t>(operation.fold(view).elements));

@@ -15,7 +15,7 @@ class Builder {
         group_{FusedKernel(elements), {}, {}, {}, {}} {}
 
   void add(NodeId node, bool written) {
-    const NodeView view(tape_, node);
+    const NodeView view(tape_.nodes(), node);
     const ValueId value = tape_.first_output(node);
     std::array<FusedKernel::Slot, 3> operands{};
     for (std::size_t i = 0; i < view.input_count(); ++i) operands[i] = input_slot(node, i);
@@ -30,7 +30,7 @@ class Builder {
 
   /// Appends a reduction of a value of the group.
   void fold(NodeId node) {
-    const NodeView view(tape_, node);
+    const NodeView view(tape_.nodes(), node);
     const ValueId input = access_maps_.links(node)[0].value;
     const auto found = std::find_if(slots_.begin(), slots_.end(),
                                     [&](const auto& entry) { return entry.first == input; });
@@ -74,7 +74,7 @@ class Builder {
   FusedKernel::Slot run_moved(const MovedProducers& moved_producers, const AccessMap& reading) {
     std::vector<Loaded> made;
     for (const NodeId node : moved_producers.nodes) {
-      const NodeView view(tape_, node);
+      const NodeView view(tape_.nodes(), node);
       std::array<FusedKernel::Slot, 3> operands{};
       for (std::size_t i = 0; i < view.input_count(); ++i) {
         AccessMap own = access_maps_.of(node, i);
@@ -122,7 +122,7 @@ class Builder {
   FusedKernel::Slot number_slot(ValueId value) {
     const auto known = std::ranges::find(slots_, value, &Loaded::first);
     if (known != slots_.end()) return known->second;
-    const NodeView node(tape_, tape_.producer(value));
+    const NodeView node(tape_.nodes(), tape_.producer(value));
     const FusedKernel::Slot slot =
         group_.program.compute(node.id(), node.operation().pointwise(node), node.operation().half,
                                node.output().dtype, {}, none);

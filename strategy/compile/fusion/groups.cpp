@@ -48,7 +48,7 @@ std::int64_t Groups::elements(NodeId node) const {
 /// The number of elements per result of a reduction; 0 for another node.
 std::int64_t Groups::folded(NodeId node) const {
   if (!access_maps_.is_fold(node)) return 0;
-  return tape_.operation(node).fold(NodeView(tape_, node)).elements;
+  return tape_.operation(node).fold(NodeView(tape_.nodes(), node)).elements;
 }
 
 /// Adds the node to the unit, which may be a new one.

@@ -124,8 +124,8 @@ class Lowered::Builder {
   }
 
   void add_accumulation(const GemmAccumulation& made) {
-    const NodeView product(tape_, made.product);
-    const NodeView sum(tape_, made.sum);
+    const NodeView product(tape_.nodes(), made.product);
+    const NodeView sum(tape_.nodes(), made.sum);
     std::vector<ValueId> inputs;
     for (const ValueId input : tape_.inputs(made.product)) inputs.push_back(placed(input));
     inputs.push_back(placed(made.addend));
@@ -150,8 +150,8 @@ class Lowered::Builder {
   }
 
   void add_epilogue(const Epilogue& epilogue) {
-    const NodeView maker(tape_, epilogue.maker);
-    const NodeView node(tape_, epilogue.node);
+    const NodeView maker(tape_.nodes(), epilogue.maker);
+    const NodeView node(tape_.nodes(), epilogue.node);
     std::vector<ValueId> inputs;
     for (const ValueId input : tape_.inputs(epilogue.maker)) inputs.push_back(placed(input));
     Cost cost = cost_of(maker);

@@ -59,7 +59,7 @@ class AccessMaps::Moving {
     if (stretches == nullptr || tape_.inputs(node).size() != 1 || readers_[value] != 1)
       return false;
     if (!access_maps_.is_transparent(value) || !is_elementwise(tape_.inputs(node)[0])) return false;
-    return std::ranges::none_of(stretches(NodeView(tape_, node)), [](const Stretch& part) {
+    return std::ranges::none_of(stretches(NodeView(tape_.nodes(), node)), [](const Stretch& part) {
       return part.input < 0 && part.begin < part.end;
     });
   }
@@ -75,7 +75,7 @@ class AccessMaps::Moving {
   bool may_be_made(const Array& array) const {
     if (!is_elementwise(array.value)) return false;
     // An array that others also read is duplicated, so it must be cheap.
-    const NodeView node(tape_, tape_.producer(array.value));
+    const NodeView node(tape_.nodes(), tape_.producer(array.value));
     const auto elements = static_cast<double>(node.output().shape.elements());
     return array.alone || cost_of(node).flops <= elements;
   }

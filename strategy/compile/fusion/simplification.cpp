@@ -115,7 +115,7 @@ class Simplification::Finder {
       if (!number(input)) return;
       numbers.push_back(*number(input));
     }
-    const std::optional<double> found = folded_constant_of(NodeView(tape_, node), numbers);
+    const std::optional<double> found = folded_constant_of(NodeView(tape_.nodes(), node), numbers);
     if (!found || (before_ != nullptr && !same_number(*found, *before_->numbers_[node]))) return;
     numbers_[node] = found;
   }
@@ -127,7 +127,7 @@ class Simplification::Finder {
     const auto inputs = tape_.inputs(node);
     ValueId same = none;
     if (operation.is_identity != nullptr) {
-      if (operation.is_identity(NodeView(tape_, node))) same = inputs[0];
+      if (operation.is_identity(NodeView(tape_.nodes(), node))) same = inputs[0];
     } else {
       for (std::size_t i = 0; i < 2 && same == none && inputs.size() == 2; ++i) {
         const auto& [neutral, given] = std::pair(operation.neutral[i], number(inputs[i]));
@@ -171,7 +171,7 @@ class Simplification::Finder {
     // Constants, and slices of one value, often differ only in their attributes.
     if (numbers_[node]) mix(std::bit_cast<std::uint64_t>(*numbers_[node]));
     if (const auto access = tape_.operation(node).access) {
-      mix(static_cast<std::uint64_t>(access(NodeView(tape_, node)).offset));
+      mix(static_cast<std::uint64_t>(access(NodeView(tape_.nodes(), node)).offset));
     }
     return hash;
   }

@@ -113,7 +113,7 @@ class LoweredCheck {
     const auto stretches = tape_.operation(mover).stretches;
     if (stretches == nullptr) return {inputs.begin(), inputs.end()};
     std::vector<ValueId> moved_producers;
-    for (const Stretch& stretch : stretches(NodeView(tape_, mover))) {
+    for (const Stretch& stretch : stretches(NodeView(tape_.nodes(), mover))) {
       if (stretch.input < 0 || stretch.begin == stretch.end) continue;
       moved_producers.push_back(inputs[static_cast<std::size_t>(stretch.input)]);
     }

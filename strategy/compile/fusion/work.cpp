@@ -19,7 +19,7 @@ std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit) 
 
 Cost cost_of_unit(const Tape& tape, const Lowered& lowered, NodeId unit) {
   if (!is_single(lowered, unit)) return lowered.joint_cost(unit);
-  return cost_of(NodeView(tape, lowered.node(unit)));
+  return cost_of(NodeView(tape.nodes(), lowered.node(unit)));
 }
 
 std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit) {

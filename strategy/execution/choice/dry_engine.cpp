@@ -63,7 +63,7 @@ void DryEngine::compute_now(Tape& tape, NodeId node, const RunOptions& options) 
     tape.set_buffer(first, tape.buffer(tape.inputs(node)[0]));
     return;
   }
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   std::vector<Buffer> made;
   for (ValueId i = 0; i < tape.output_count(node); ++i) {
     made.push_back(placeholder(meter(), tape.bytes(first + i)));

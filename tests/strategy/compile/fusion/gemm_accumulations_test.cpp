@@ -139,7 +139,7 @@ TEST_CASE("sums made by products may take over what they are added to") {
   const ValueId target = sum.id();
   // oneDNN's kernels may not accumulate.
   const Operation& operation = tape.operation(product.node());
-  const int place = operation.accumulates_in_place(NodeView(tape, product.node())) ? 2 : -1;
+  const int place = operation.accumulates_in_place(NodeView(tape.nodes(), product.node())) ? 2 : -1;
   const auto takes_over = [&](int threads) {
     const Graph graph = Lowered::fused(tape, {&target, 1}, threads, tape.node_count(), {}).graph();
     return graph.takes_over(graph.targets()[0]);

@@ -148,7 +148,7 @@ TEST_CASE("mixed precision is near single precision for every operation") {
 
 /// Checks the dtypes of one node against the declaration of its operation.
 void check_dtypes(const Tape& tape, NodeId node, const Precision& precision) {
-  const NodeView view(tape, node);
+  const NodeView view(tape.nodes(), node);
   std::vector<DType> inputs, outputs;
   for (std::size_t i = 0; i < view.input_count(); ++i) {
     if (is_floating(view.input(i).dtype)) inputs.push_back(view.input(i).dtype);

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+
+/// What the nodes of a tape that are recorded next have in common. Guards change it while they
+/// exist, such as `Tape::Scope`, `Tape::NoGradient`, and those in autodiff/recording_guards.h.
+struct RecordingContext {
+  /// Scopes, as texts of the tape's nodes.
+  struct Scopes {
+    std::uint32_t path = 0;   ///< all, joined by '/'
+    std::uint32_t stage = 0;  ///< without those of modules and of differentiated nodes
+    bool is_inherited = false;
+  };
+  Scopes scopes = {};
+  const Where* blame = nullptr;  ///< recorded instead of the caller's line while not null
+  bool is_blocked = false;       ///< no derivative flows through the nodes
+  bool is_temporary = false;     ///< the nodes are removed again; the evaluator is not notified
+
+  std::uint64_t seed = 0;
+  std::uint32_t generation = 0;  ///< calls of `Tape::clear`
+  std::uint32_t streams = 0;     ///< random streams used in this generation
+  std::uint32_t part = 0;
+};
+
+}  // namespace palimpsest
