@@ -26,4 +26,14 @@ struct ChainAction {
   bool operator==(const ChainAction&) const = default;
 };
 
+/// Consecutive states in consecutive slots. The first is state `step`, in `slot`. Both numbers rise
+/// where a schedule stores the states, and fall where it restores them.
+struct ChainRow {
+  std::uint32_t step = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t count = 0;
+
+  bool operator==(const ChainRow&) const = default;
+};
+
 }  // namespace palimpsest

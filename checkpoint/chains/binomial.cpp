@@ -62,14 +62,13 @@ std::optional<ChainAction> BinomialSchedule::next() {
   using Kind = ChainAction::Kind;
   if (ranges_.empty()) return {};
   const Range& range = ranges_.back();
-  const std::uint32_t slot = narrow(ranges_.size() - 1) + (top_ - range.first);
   if (store_) {
     store_ = false;
-    return ChainAction{Kind::store, top_, slot};
+    return ChainAction{Kind::store, top_, slot()};
   }
   if (at_hand_ != top_) {
     at_hand_ = top_;
-    return ChainAction{Kind::restore, top_, slot};
+    return ChainAction{Kind::restore, top_, slot()};
   }
   if (last_ > top_ + 1) {
     if (range.repetitions > 1) {
@@ -91,6 +90,30 @@ std::optional<ChainAction> BinomialSchedule::next() {
     if (!ranges_.empty()) top_ = ranges_.back().first;
   }
   return reverse;
+}
+
+std::uint32_t BinomialSchedule::slot() const {
+  return narrow(ranges_.size() - 1) + (top_ - ranges_.back().first);
+}
+
+// The last state of a range is not stored: its step is reversed first.
+ChainRow BinomialSchedule::take_stores() {
+  if (ranges_.back().repetitions > 1 || last_ - top_ < 3) return {};
+  const ChainRow row{top_ + 1, slot() + 1, last_ - top_ - 2};
+  top_ += row.count;
+  at_hand_ = top_;
+  return row;
+}
+
+// The first state of a range is left to `next`, which ends the range.
+ChainRow BinomialSchedule::take_reversals() {
+  if (last_ - top_ > 1) return {};
+  const ChainRow row{top_, slot(), top_ - ranges_.back().first};
+  if (row.count == 0) return {};
+  top_ -= row.count;
+  last_ = top_ + 1;
+  at_hand_ = none;
+  return row;
 }
 
 // Let n = last − first with β(s, r − 1) < n ≤ β(s, r). Every split into m and n − m steps is

@@ -25,6 +25,14 @@ class BinomialSchedule {
   /// The next action; nothing when every step is reversed.
   std::optional<ChainAction> next();
 
+  /// After a store: takes the next actions while they are, in turns, to advance by one step and to
+  /// store its state in the next slot. Returns the states that they store.
+  ChainRow take_stores();
+  /// After a restore: takes the next actions while they are, in turns, to reverse the step of the
+  /// restored state and to restore the state in the slot before. Returns the states whose steps
+  /// they reverse. The last of these actions is a reversal.
+  ChainRow take_reversals();
+
  private:
   /// Steps [first, last) to be reversed with `snapshots`, including the one of `first`.
   struct Range {
@@ -35,6 +43,8 @@ class BinomialSchedule {
     std::uint64_t reach;        // β(snapshots, repetitions − 1)
   };
   void split();
+  /// The slot of state `top_`.
+  std::uint32_t slot() const;
 
   std::vector<Range> ranges_;  // the current one last; the index of a range is the slot of `first`
   // Steps [top_, last_) come next. In a range where each step runs once before its tape, the states

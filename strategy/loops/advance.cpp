@@ -1,5 +1,6 @@
 #include "strategy/loops/advance.h"
 
+#include <functional>
 #include <utility>
 
 namespace palimpsest {
@@ -13,22 +14,60 @@ Advance::Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Add
       hashes_(hashes) {}
 
 void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outputs) {
-  while (step_ < step) {
-    const bool last = step_ + 1 == step && target != nullptr;
+  if (step_ >= step) return;
+  const std::uint32_t last = target != nullptr ? step - 1 : step;
+  if (step_ < last) {
     const bool is_in_first = !state_->empty() && state_->front() == free_[0].front();
-    const Addresses& next = last ? *target : free_[is_in_first ? 1 : 0];
-    const bool has_outputs = outputs != nullptr && outputs->size() > 0;
-    if (has_outputs) {
-      results_ = next;
-      outputs->append(step_, results_);
-    }
-    steps_.forward(step_, *state_, has_outputs ? results_ : next, outputs != nullptr);
-    state_ = &next;
-    ++step_;
-    ++steps_run_;
-    if (hashes_ != nullptr) hashes_->meet(step_, *state_, loop_);
-    if (pause_ != nullptr) pause_(step_);
+    const std::uint32_t turn = step_ + (is_in_first ? 0 : 1);
+    const auto in_turns = [&](std::uint32_t state) -> const Addresses& {
+      return free_[(state - turn) % 2];
+    };
+    make_next(in_turns(step_ + 1), outputs);
+    make_row(last, in_turns, outputs);
   }
+  if (target != nullptr) make_next(*target, outputs);
+}
+
+/// The places of the results of a step that makes its state in `next`.
+const Addresses& Advance::results(const Addresses& next, std::uint32_t step, const Parts* outputs) {
+  if (outputs == nullptr || outputs->size() == 0) return next;
+  results_ = next;
+  outputs->append(step, results_);
+  return results_;
+}
+
+void Advance::make_next(const Addresses& where, const Parts* outputs) {
+  steps_.forward(step_, *state_, results(where, step_, outputs), outputs != nullptr);
+  state_ = &where;
+  ++step_;
+  ++steps_run_;
+  if (hashes_ != nullptr) hashes_->meet(step_, *state_, loop_);
+  if (pause_ != nullptr) pause_(step_);
+}
+
+/// Makes the states up to `last`. State k is in `where(k)`, which is valid until the call after the
+/// next.
+template <class Where>
+void Advance::make_row(std::uint32_t last, const Where& where, const Parts* outputs) {
+  if (hashes_ != nullptr || pause_ != nullptr) {  // each state is looked at
+    while (step_ < last) make_next(where(step_ + 1), outputs);
+    return;
+  }
+  const auto addresses = [&](std::uint32_t step) -> LoopSteps::Forward {
+    const Addresses& state = where(step);
+    return {state, results(where(step + 1), step, outputs)};
+  };
+  steps_.forward_row(step_, last - step_, std::ref(addresses), outputs != nullptr);
+  steps_run_ += last - step_;
+  step_ = last;
+  state_ = &where(last);
+}
+
+void Advance::make(const ChainRow& row, HeldStates& held, const Parts* outputs) {
+  const auto where = [&](std::uint32_t step) -> const Addresses& {
+    return *held.place_for({ChainAction::Kind::store, step, row.slot + (step - row.step)});
+  };
+  make_row(row.step + row.count - 1, where, outputs);
 }
 
 void Advance::carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,

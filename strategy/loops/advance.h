@@ -43,8 +43,16 @@ class Advance {
   /// reversed next is made in `reversed`, if given.
   void carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
                  const Parts* outputs = nullptr, const Addresses* reversed = nullptr);
+  /// Makes the states of `row` where they are held. The current state is the one before, and is
+  /// held.
+  void make(const ChainRow& row, HeldStates& held, const Parts* outputs = nullptr);
 
  private:
+  void make_next(const Addresses& where, const Parts* outputs);
+  template <class Where>
+  void make_row(std::uint32_t last, const Where& where, const Parts* outputs);
+  const Addresses& results(const Addresses& next, std::uint32_t step, const Parts* outputs);
+
   const Loop& loop_;
   LoopSteps& steps_;
   Addresses free_[2];

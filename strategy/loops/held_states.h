@@ -30,6 +30,10 @@ class HeldStates {
   /// Where the last state that a step reads is stored.
   const Addresses& last() const { return last_; }
 
+  /// True if the state of a store or restore lies in memory as it is, and no account is kept. Then
+  /// states in consecutive slots lie in a row.
+  bool is_plain(const ChainAction& action) const { return are_plain_ && action.slot > 0; }
+
   /// Where a state should be made so that the next store copies nothing, or null. Valid until the
   /// call after the next. Overwrites the previous content.
   const Addresses* place_for(const ChainAction& action) {
@@ -85,8 +89,6 @@ class HeldStates {
   static bool is_in_block(const ChainAction& action) {
     return action.tier == ChainAction::Tier::disk || action.slot == 0;
   }
-  /// True if the state lies in memory as it is, and no account is kept.
-  bool is_plain(const ChainAction& action) const { return are_plain_ && action.slot > 0; }
   Addresses slot(std::uint32_t number) const;
   /// Likewise, in `to`, which keeps its memory.
   const Addresses& slot(std::uint32_t number, Addresses& to) const {

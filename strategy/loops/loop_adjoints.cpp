@@ -77,6 +77,7 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, By
     results.resize(results.size() + inputs_.size());
     results.insert(results.end(), sums_[turn].begin(), sums_[turn].end());
   }
+  std::ranges::copy(initial_, turns_[1].given.begin());
 }
 
 void LoopAdjoints::return_first(Addresses& results) const {

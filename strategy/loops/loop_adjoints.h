@@ -20,11 +20,10 @@ class LoopAdjoints {
   LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, Bytes share,
                const KernelCall& call, Cut& cut);
 
-  /// The adjoints of the results of step `step`, and the sums so far. It must be the next one.
+  /// The adjoints of the results of step `step`, and the sums so far. The first step must be
+  /// reversed before those of others are asked for, since its adjoints come from outside.
   const Addresses& given(std::uint32_t step) {
     Addresses& list = turns_[(steps_ - step) % 2].given;
-    // The first step has adjoints from outside, and the third one reuses its list.
-    if (step + 3 >= steps_) std::ranges::copy(carried_addresses(), list.begin());
     auto next = list.begin() + std::ssize(initial_);
     outputs_.for_each(step, [&](std::byte* each) { *next++ = each; });
     return list;
@@ -37,8 +36,8 @@ class LoopAdjoints {
     if (step == 0) return_first(list);
     return list;
   }
-  /// They are made: the next reversal gets them.
-  void reversed() { --left_; }
+  /// The adjoints of so many steps are made: the next reversal gets them.
+  void reversed(std::uint32_t count = 1) { continue_with(left_ - count); }
   /// Call when all steps have been reversed; `untouched` as in `LoopSteps`.
   void finish(const std::vector<bool>& untouched);
 
@@ -52,7 +51,11 @@ class LoopAdjoints {
   const Parts& inputs() const { return inputs_; }
   /// Continues where `left` steps are still to be reversed. The contents of `carried` and `sums`
   /// must be read afterwards.
-  void continue_with(std::uint32_t left) { left_ = left; }
+  void continue_with(std::uint32_t left) {
+    // The first step alone has adjoints from outside.
+    if (left_ == steps_ && left < steps_) std::ranges::copy(blocks_[0], turns_[1].given.begin());
+    left_ = left;
+  }
 
  private:
   /// What a step reads and makes. Every other step has the same, except for its outputs and inputs.

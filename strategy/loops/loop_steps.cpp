@@ -40,7 +40,27 @@ Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
   return list_;
 }
 
+void LoopSteps::forward_row(std::uint32_t first, std::uint32_t count,
+                            const std::function<Forward(std::uint32_t step)>& of,
+                            bool with_outputs) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Forward each = of(first + i);
+    forward(first + i, each.state, each.results, with_outputs);
+  }
+}
+
+void LoopSteps::backward_row(std::uint32_t first, std::uint32_t count,
+                             const std::function<Backward(std::uint32_t step)>& of) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Backward each = of(first - i);
+    backward(first - i, each.state, each.adjoints, each.results);
+  }
+}
+
 namespace {
+
+/// A shorter row of steps is run step by step.
+constexpr std::uint32_t least_row = 6;
 
 Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
   return aligned(loop.advance().get(threads, share)->workspace());
@@ -82,25 +102,42 @@ class PlannedSteps final : public LoopSteps {
   }
   void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
                bool) override {
-    if (whole_.may_repeat()) {
-      arguments_.set(step, state, whole_);
-      for (std::size_t i = 0; i < results.size(); ++i) whole_.set_result(i, results[i]);
-      if (whole_.repeat(arguments_.round_of(step))) return;
+    if (!whole_.may_repeat()) {
+      return whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
     }
-    whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
+    set(step, {state, results});
+    whole_.repeat(arguments_.begin(step));
+  }
+  void forward_row(std::uint32_t first, std::uint32_t count,
+                   const std::function<Forward(std::uint32_t step)>& of,
+                   bool with_outputs) override {
+    for (; count > 0 && !is_row(whole_, count); --count, ++first) {
+      LoopSteps::forward_row(first, 1, of, with_outputs);
+    }
+    if (count == 0) return;
+    whole_.repeat_in_a_row(
+        count, [&](std::uint32_t i) { set(first + i, of(first + i)); },
+        [&](std::uint32_t i) { return arguments_.begin(first + i); });
   }
   void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                 const Addresses& results) override {
     if (reversing_->may_repeat()) {
-      reversed_.set(step, state, *reversing_);
-      std::size_t position = reversed_.count();
-      for (std::byte* const each : adjoints) reversing_->set_argument(position++, each);
-      for (std::size_t i = 0; i < results.size(); ++i) reversing_->set_result(i, results[i]);
-      if (reversing_->repeat(reversed_.round_of(step))) return;
+      set(step, {state, adjoints, results});
+      return reversing_->repeat(reversed_.begin(step));
     }
     Addresses& all = reversed_.of(step, state);
     all.insert(all.end(), adjoints.begin(), adjoints.end());
     reversing_->run(all, results, reversed_.round_of(step));
+  }
+  void backward_row(std::uint32_t first, std::uint32_t count,
+                    const std::function<Backward(std::uint32_t step)>& of) override {
+    for (; count > 0 && !is_row(*reversing_, count); --count, --first) {
+      LoopSteps::backward_row(first, 1, of);
+    }
+    if (count == 0) return;
+    reversing_->repeat_in_a_row(
+        count, [&](std::uint32_t i) { set(first - i, of(first - i)); },
+        [&](std::uint32_t i) { return reversed_.begin(first - i); });
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
   void set_untouched(std::vector<bool> untouched) override { untouched_ = std::move(untouched); }
@@ -110,6 +147,21 @@ class PlannedSteps final : public LoopSteps {
   }
 
  private:
+  /// The last run may have been interpreted, or timed to decide about native code.
+  static bool is_row(const BufferRunner& runner, std::uint32_t count) {
+    return count >= least_row && runner.may_repeat();
+  }
+  /// Set the addresses of a step that is repeated.
+  void set(std::uint32_t step, const Forward& of) {
+    arguments_.set(step, of.state, whole_);
+    for (std::size_t i = 0; i < of.results.size(); ++i) whole_.set_result(i, of.results[i]);
+  }
+  void set(std::uint32_t step, const Backward& of) {
+    reversed_.set(step, of.state, *reversing_);
+    std::size_t position = reversed_.count();
+    for (std::byte* const each : of.adjoints) reversing_->set_argument(position++, each);
+    for (std::size_t i = 0; i < of.results.size(); ++i) reversing_->set_result(i, of.results[i]);
+  }
   static void note(RunScope& scope, const BufferRunner& runner) {
     const std::shared_ptr<NativeProgram>& program = runner.executor().native();
     if (program != nullptr) scope.note<NativeNote>(program.get()).program = program;

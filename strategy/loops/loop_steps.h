@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "strategy/base/options.h"
@@ -16,9 +17,14 @@ class LoopArguments {
   /// All arguments of step `step` with state `state`; valid until the next call. Throws
   /// `StoppedError` if the run is to stop.
   Addresses& of(std::uint32_t step, const Addresses& state);
-  /// Sets those arguments in `runner` that are not the same in every step. May throw likewise.
-  void set(std::uint32_t step, const Addresses& state, BufferRunner& runner) {
-    begin(step);
+  /// Begins a step whose other arguments are set already. Returns its `round_of`. Throws likewise.
+  std::uint32_t begin(std::uint32_t step) {
+    if (control_ != nullptr) observe(step);
+    number_ = step;
+    return round_of(step);
+  }
+  /// Sets those arguments in `runner` that are not the same in every step.
+  void set(std::uint32_t step, const Addresses& state, BufferRunner& runner) const {
     std::size_t position = 0;
     for (std::byte* const each : state) runner.set_argument(position++, each);
     inputs_.for_each(step, [&](std::byte* each) { runner.set_argument(position++, each); });
@@ -35,10 +41,6 @@ class LoopArguments {
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
-  void begin(std::uint32_t step) {
-    if (control_ != nullptr) observe(step);
-    number_ = step;
-  }
   void observe(std::uint32_t step);
 
   RunControl* control_;
@@ -58,6 +60,18 @@ class LoopArguments {
 /// Runs steps of a loop in given memory.
 class LoopSteps {
  public:
+  /// What a step reads and makes.
+  struct Forward {
+    const Addresses& state;
+    const Addresses& results;
+  };
+  /// What a step that is reversed reads and makes.
+  struct Backward {
+    const Addresses& state;
+    const Addresses& adjoints;
+    const Addresses& results;
+  };
+
   virtual ~LoopSteps() = default;
   /// Whether the loop continues from `state`, the state before step `step`.
   virtual bool goes_on(std::uint32_t step, const Addresses& state) = 0;
@@ -67,6 +81,13 @@ class LoopSteps {
   /// Reverses a step; arguments and results are those of `LoopGradient::differentiate`.
   virtual void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                         const Addresses& results) = 0;
+  /// Runs `count` steps from `first` on. `of(step)` has the addresses of a step, which are as in an
+  /// `AddressRow`; it is called for some of them.
+  virtual void forward_row(std::uint32_t first, std::uint32_t count,
+                           const std::function<Forward(std::uint32_t step)>& of, bool with_outputs);
+  /// Likewise, reverses `count` steps from `first` down.
+  virtual void backward_row(std::uint32_t first, std::uint32_t count,
+                            const std::function<Backward(std::uint32_t step)>& of);
   /// Notes the native code of the steps, for the report of the run.
   virtual void note_native(RunScope& scope) const = 0;
   /// By requested captured value: no step so far has added anything to its adjoint.

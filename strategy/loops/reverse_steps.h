@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "strategy/loops/advance.h"
+#include "strategy/loops/state_rows.h"
 
 namespace palimpsest {
 
@@ -26,12 +26,21 @@ void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& n
   }
 }
 
-/// Carries out the rest of a schedule. Calls `reverse(step, state)` for its reversals, and
-/// `done(action)` after each action.
-template <class Schedule, class Reverse, class Done>
+/// Carries out the rest of a schedule. Calls `reverse_row(row)` for reversals in a row,
+/// `reverse(step, state)` for the others, and `done(action)` after each action outside of rows.
+template <class Schedule, class Reverse, class ReverseRow, class Done>
 void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse,
-                   Done done) {
+                   ReverseRow reverse_row, Done done) {
   for (std::optional<ChainAction> now = schedule.next(); now;) {
+    if (store_row(schedule, *now, held, advance)) {
+      now = schedule.next();
+      continue;
+    }
+    if (const ChainRow row = take_reversals(schedule, *now, held); row.count > 0) {
+      reverse_row(row);
+      now = schedule.next();
+      continue;
+    }
     const std::optional<ChainAction> next = schedule.next();
     if (now->kind == ChainAction::Kind::reverse) {
       prefetch_next(schedule, next, held);

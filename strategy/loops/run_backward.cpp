@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@ std::uint64_t skip_sweep(Schedule& schedule, HeldStates& held) {
   std::uint64_t skipped = 0;
   for (auto action = schedule.next(); action->kind != ChainAction::Kind::reverse; ++skipped) {
     if (action->kind == ChainAction::Kind::store) held.recall(*action);
+    skipped += 2 * std::uint64_t{take_stores(schedule, *action, held).count};
     action = schedule.next();
   }
   return skipped;
@@ -69,15 +71,28 @@ struct Reversal {
     adjoints.reversed();
   }
 
+  void reverse_row(const ChainRow& row) {
+    const auto addresses = [&](std::uint32_t step) -> LoopSteps::Backward {
+      const std::uint32_t slot = row.slot - (row.step - step);
+      const Addresses& state = held.restore({ChainAction::Kind::restore, step, slot});
+      return {state, adjoints.given(step), adjoints.results(step)};
+    };
+    runs.backward_row(row.step, row.count, std::ref(addresses));
+    adjoints.reversed(row.count);
+  }
+
   template <class Schedule>
   void reverse_rest(Schedule& schedule) {
     const auto reverse = [&](std::uint32_t step, const Addresses& state) {
       this->reverse(step, state);
     };
+    const auto reverse_row = [&](const ChainRow& row) { this->reverse_row(row); };
     const auto done = [&](const ChainAction& action) {
       if (records != nullptr) records->action_done(action);
     };
-    if (blocks_ahead.empty()) return reverse_steps(schedule, held, advance, reverse, done);
+    if (blocks_ahead.empty()) {
+      return reverse_steps(schedule, held, advance, reverse, reverse_row, done);
+    }
     reverse_steps_ahead(schedule, held, advance, loop.state(), blocks_ahead, reverse);
   }
 

@@ -5,6 +5,7 @@
 #include "strategy/loops/advance.h"
 #include "strategy/loops/forward_records.h"
 #include "strategy/loops/loop_run.h"
+#include "strategy/loops/state_rows.h"
 
 namespace palimpsest {
 namespace {
@@ -18,6 +19,10 @@ void sweep(const Loop& loop, Schedule schedule, HeldStates& held, Advance& advan
     for (std::uint64_t done = records->actions(); done > 0; --done) schedule.next();
   }
   for (std::optional<ChainAction> now = schedule.next(); now->kind != ChainAction::Kind::reverse;) {
+    if (store_row(schedule, *now, held, advance, &outputs)) {
+      now = schedule.next();
+      continue;
+    }
     const std::optional<ChainAction> next = schedule.next();
     advance.carry_out(*now, *next, held, &outputs, &held.last());
     if (records != nullptr) records->action_done();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace palimpsest {
@@ -22,6 +23,11 @@ BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory
     result_at_.push_back(is_made ? &executor_.source(result.place) : nullptr);
     only_makes_ = only_makes_ && is_made;
   }
+  std::set<std::byte**> changeable(argument_at_.begin(), argument_at_.end());
+  changeable.insert(result_at_.begin(), result_at_.end());
+  changeable.erase(&unread_);
+  changeable.erase(nullptr);
+  changeable_.assign(changeable.begin(), changeable.end());
 }
 
 void BufferRunner::bind_constants(const Tape& tape) {
@@ -51,7 +57,11 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (wanted[i].from == From::made) set_result(i, results[i]);
   }
-  if (!same_tape || !executor_.run_again(round)) execute(tape, round, same_tape);
+  if (same_tape && executor_.can_run_again()) {
+    executor_.run_again(round);
+  } else {
+    execute(tape, round, same_tape);
+  }
   for (std::size_t i = 0; i < results.size(); ++i) {
     const BufferProgram::Result& result = wanted[i];
     const std::byte* from = nullptr;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "strategy/compile/buffer_program.h"
+#include "strategy/run/address_row.h"
 #include "strategy/run/executor.h"
 
 namespace palimpsest {
@@ -27,14 +28,27 @@ class BufferRunner {
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
 
-  /// After a run: true if `repeat` may be called.
-  bool may_repeat() const { return has_run_ && only_makes_; }
+  /// True if `repeat` may be called: the last run was one call of native code that leaves nothing
+  /// to copy.
+  bool may_repeat() const { return has_run_ && only_makes_ && executor_.can_run_again(); }
   /// Before `repeat`: sets the address of an argument or of a result.
   void set_argument(std::size_t position, std::byte* data) { *argument_at_[position] = data; }
   void set_result(std::size_t position, std::byte* data) { *result_at_[position] = data; }
   /// Runs again with the same attributes, and with the same arguments and results except for those
-  /// that were set. Returns false without doing anything if `run` has to be called.
-  bool repeat(std::uint32_t round) { return executor_.run_again(round); }
+  /// that were set.
+  void repeat(std::uint32_t round) { executor_.run_again(round); }
+  /// Repeats three or more runs whose addresses are as in an `AddressRow`. `set(i)` sets those of
+  /// run i; it is called for the first three. `begin(i)` is called before run i, and returns its
+  /// round.
+  template <class Set, class Begin>
+  void repeat_in_a_row(std::uint32_t count, const Set& set, const Begin& begin) {
+    row_.learn(changeable_, set);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t round = begin(i);
+      row_.next();
+      repeat(round);
+    }
+  }
 
   /// Sets `Executor::Settings::after_step` for later runs.
   void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
@@ -64,9 +78,11 @@ class BufferRunner {
   Executor executor_;
   std::vector<std::byte**> argument_at_;  // where the executor looks for their addresses
   std::vector<std::byte**> result_at_;
-  std::byte* unread_ = nullptr;  // address of an argument that the program does not read
-  bool has_run_ = false;         // with the program's own tape
-  bool only_makes_ = true;       // no result is copied from elsewhere
+  std::byte* unread_ = nullptr;          // address of an argument that the program does not read
+  std::vector<std::byte**> changeable_;  // without repetitions: those of both lists that are used
+  AddressRow row_;
+  bool has_run_ = false;    // with the program's own tape
+  bool only_makes_ = true;  // no result is copied from elsewhere
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;

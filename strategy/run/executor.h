@@ -65,16 +65,15 @@ class Executor {
   /// run stops and rethrows the exception.
   void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
-  /// Runs again as before, with other sources, if one function of native code carries out all
-  /// steps. Returns false without doing anything if `run` has to be called.
-  bool run_again(std::uint32_t round) {
-    if (!can_run_again_) return false;
+  /// True if one function of native code carried out all steps of the last run.
+  bool can_run_again() const { return can_run_again_; }
+  /// Runs again as before, with other sources. Only if `can_run_again`.
+  void run_again(std::uint32_t round) {
     if (code_->is_complete()) {
       code_->run()(addresses_.data(), numbers_.data(), table_.data(), nullptr, nullptr);
     } else {
       run_others_again(round);
     }
-    return true;
   }
 
   /// The storage of a place that holds a value after a run. The place must not be a source.

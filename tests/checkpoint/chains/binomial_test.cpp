@@ -94,6 +94,46 @@ TEST_CASE("binomial: part of a chain") {
   CHECK(schedule.next() == std::nullopt);
 }
 
+/// All actions of a schedule, and how many rows and single actions it gave.
+struct Expanded {
+  std::vector<ChainAction> actions;
+  std::size_t calls = 0;
+
+  Expanded(BinomialSchedule schedule, bool takes_rows) {
+    using Kind = ChainAction::Kind;
+    for (auto action = schedule.next(); action; action = schedule.next(), ++calls) {
+      actions.push_back(*action);
+      if (!takes_rows) continue;
+      if (action->kind == Kind::store) {
+        const ChainRow row = schedule.take_stores();
+        for (std::uint32_t i = 0; i < row.count; ++i) {
+          actions.push_back({Kind::advance, row.step + i});
+          actions.push_back({Kind::store, row.step + i, row.slot + i});
+        }
+      }
+      if (action->kind == Kind::restore) {
+        const ChainRow row = schedule.take_reversals();
+        for (std::uint32_t i = 0; i < row.count; ++i) {
+          if (i > 0) actions.push_back({Kind::restore, row.step - i, row.slot - i});
+          actions.push_back({Kind::reverse, row.step - i});
+        }
+      }
+    }
+  }
+};
+
+TEST_CASE("binomial: rows are the actions that they replace") {
+  std::size_t wrong = 0;
+  for (std::uint32_t n = 1; n <= 80; ++n) {
+    for (std::uint32_t s = 1; s <= n; ++s) {
+      const BinomialSchedule schedule(n, s);
+      wrong += Expanded(schedule, true).actions != Expanded(schedule, false).actions;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(Expanded(BinomialSchedule(1'000, 1'000), true).calls < 10);
+}
+
 TEST_CASE("binomial: no snapshots are an error") {
   CHECK_THROWS_AS(binomial_forward_steps(5, 0), ArgumentError);
   CHECK_THROWS_AS(BinomialSchedule(5, 0), ArgumentError);
