@@ -25,12 +25,12 @@ class BinomialSchedule {
   /// The next action; nothing when every step is reversed.
   std::optional<ChainAction> next();
 
-  /// After a store: takes the next actions while they are, in turns, to advance by one step and to
-  /// store its state in the next slot. Returns the states that they store.
+  /// After a store: takes the next actions as long as they advance by one step and store its state
+  /// in the next slot. Returns the states that they store.
   ChainRow take_stores();
-  /// After a restore: takes the next actions while they are, in turns, to reverse the step of the
-  /// restored state and to restore the state in the slot before. Returns the states whose steps
-  /// they reverse. The last of these actions is a reversal.
+  /// After a restore: takes the next actions as long as they reverse the step of the restored state
+  /// and restore the state in the slot before. Returns the states whose steps they reverse. The
+  /// last of these actions is a reversal.
   ChainRow take_reversals();
 
  private:

@@ -49,6 +49,7 @@ void Advance::make_next(const Addresses& where, const Parts* outputs) {
 /// next.
 template <class Where>
 void Advance::make_row(std::uint32_t last, const Where& where, const Parts* outputs) {
+  if (step_ >= last) return;
   if (hashes_ != nullptr || pause_ != nullptr) {  // each state is looked at
     while (step_ < last) make_next(where(step_ + 1), outputs);
     return;

@@ -60,12 +60,12 @@ class LoopArguments {
 /// Runs steps of a loop in given memory.
 class LoopSteps {
  public:
-  /// What a step reads and makes.
+  /// The values that a step reads and makes.
   struct Forward {
     const Addresses& state;
     const Addresses& results;
   };
-  /// What a step that is reversed reads and makes.
+  /// The values that a reversed step reads and makes.
   struct Backward {
     const Addresses& state;
     const Addresses& adjoints;
