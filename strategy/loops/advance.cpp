@@ -29,15 +29,15 @@ void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outpu
 }
 
 /// The places of the results of a step that makes its state in `next`.
-const Addresses& Advance::results(const Addresses& next, std::uint32_t step, const Parts* outputs) {
-  if (outputs == nullptr || outputs->size() == 0) return next;
-  results_ = next;
+const Addresses& Advance::results(const Addresses* next, std::uint32_t step, const Parts* outputs) {
+  if (outputs == nullptr || outputs->size() == 0) return *next;
+  results_ = *next;
   outputs->append(step, results_);
   return results_;
 }
 
 void Advance::make_next(const Addresses& where, const Parts* outputs) {
-  steps_.forward(step_, *state_, results(where, step_, outputs), outputs != nullptr);
+  steps_.forward(step_, *state_, results(&where, step_, outputs), outputs != nullptr);
   state_ = &where;
   ++step_;
   ++steps_run_;
@@ -56,7 +56,7 @@ void Advance::make_row(std::uint32_t last, const Where& where, const Parts* outp
   }
   const auto addresses = [&](std::uint32_t step) -> LoopSteps::Forward {
     const Addresses& state = where(step);
-    return {state, results(where(step + 1), step, outputs)};
+    return {state, results(&where(step + 1), step, outputs)};
   };
   steps_.forward_row(step_, last - step_, std::ref(addresses), outputs != nullptr);
   steps_run_ += last - step_;

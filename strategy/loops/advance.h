@@ -51,7 +51,7 @@ class Advance {
   void make_next(const Addresses& where, const Parts* outputs);
   template <class Where>
   void make_row(std::uint32_t last, const Where& where, const Parts* outputs);
-  const Addresses& results(const Addresses& next, std::uint32_t step, const Parts* outputs);
+  const Addresses& results(const Addresses* next, std::uint32_t step, const Parts* outputs);
 
   const Loop& loop_;
   LoopSteps& steps_;
