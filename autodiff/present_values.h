@@ -17,20 +17,23 @@ class PresentValues {
   bool has(ValueId value) const { return buffers_[value] != nullptr; }
   /// The value's storage; null when it is not present.
   const Buffer& buffer(ValueId value) const { return buffers_[value]; }
+  /// Counts changes to the set of present values, except leaves.
+  std::uint64_t changes() const { return changes_; }
+
+  /// Bytes of the list, without the values.
+  Bytes metadata_bytes() const { return static_cast<Bytes>(buffers_.size() * sizeof(Buffer)); }
+
+ private:
+  friend class Tape;
+
   /// Makes a value present, or removes it.
   void set(ValueId value, Buffer buffer) {
     buffers_[value] = std::move(buffer);
     ++changes_;
   }
-  void drop(ValueId value) {
-    buffers_[value].reset();
-    ++changes_;
-  }
+  void drop(ValueId value) { set(value, nullptr); }
   /// Sets the value of a leaf.
   void set_leaf(ValueId value, Buffer buffer) { buffers_[value] = std::move(buffer); }
-  /// Counts changes to the set of present values, except leaves.
-  std::uint64_t changes() const { return changes_; }
-
   /// Appends a value that is not present.
   void append() { buffers_.emplace_back(); }
   /// Removes the values from `count` on, or adds values that are not present.
@@ -41,10 +44,6 @@ class PresentValues {
     ++changes_;
   }
 
-  /// Bytes of the list, without the values.
-  Bytes metadata_bytes() const { return static_cast<Bytes>(buffers_.size() * sizeof(Buffer)); }
-
- private:
   std::vector<Buffer> buffers_;
   std::uint64_t changes_ = 0;
 };

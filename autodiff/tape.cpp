@@ -315,8 +315,8 @@ void Tape::drop(ValueId value) {
 }
 
 void Tape::resize(ValueId value, const Shape& shape) {
-  drop(value);
   nodes_.resize(value, shape);
+  drop(value);
 }
 
 Tensor Tape::look(ValueId value) {

@@ -19,12 +19,17 @@
 #include "autodiff/tensor.h"
 #include "autodiff/wengert_list.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 class LeafIndex;
+enum class LeafKind : std::uint8_t;
+
+}  // namespace palimpsest
+
+namespace palimpsest PALIMPSEST_EXPORT {
+
 class RedirectedRecording;
 class Var;
-enum class LeafKind : std::uint8_t;
 
 /// A program, recorded while ordinary C++ runs, and its values.
 ///
@@ -216,7 +221,7 @@ class Tape {
   ValueId first_output(NodeId node) const { return nodes_.first_output(node); }
   std::uint32_t output_count(NodeId node) const { return nodes_.output_count(node); }
   /// True when no derivative flows through the node.
-  bool is_blocked(NodeId node) const { return nodes_.labels(node).blocked; }
+  bool is_blocked(NodeId node) const { return nodes_.labels(node).is_blocked; }
   bool is_leaf(NodeId node) const { return nodes_.is_leaf(node); }
   bool is_parameter(NodeId node) const { return nodes_.is_parameter(node); }
   /// The name that the user gave, or empty.

@@ -46,6 +46,10 @@ class HandleEpochs {
   const TapeIdentity& identity() const { return identity_; }
   /// True when the value existed in an epoch of the identity and was not removed since.
   bool has_kept(std::uint32_t value, std::uint32_t epoch) const;
+
+ private:
+  friend class Tape;
+
   /// Reserves the memory that `note_removed` needs.
   void prepare_for_removal() {
     if (removed_.size() == removed_.capacity()) removed_.reserve(2 * removed_.size() + 1);
@@ -54,7 +58,6 @@ class HandleEpochs {
   /// `prepare_for_removal`.
   void note_removed(std::uint32_t first);
 
- private:
   /// Values from `first` on were removed from the tape when its epoch was `epoch`.
   struct Removed {
     std::uint32_t epoch;

@@ -26,8 +26,8 @@ inline constexpr std::uint32_t none = 0xffffffffu;
 ///
 /// A node is an operation, the values it reads and the types of the values it makes. Nodes only
 /// read earlier values, so the order is a topological one. Every algorithm here is a loop over ids;
-/// none recurses. Nodes are appended and removed at the end. Only their names change, and the
-/// shapes of values that have a state budget.
+/// none recurses. Its tape appends nodes, and removes them from the end. Only their names change,
+/// and the shapes of values that have a state budget.
 class WengertList {
  public:
   /// What a node is recorded with, besides its operation. Scopes are texts of the list.
@@ -35,7 +35,7 @@ class WengertList {
     std::uint32_t scope = 0;  ///< all scopes, joined by '/'
     std::uint32_t stage = 0;  ///< those that end stages
     bool inherits_scope = false;
-    bool blocked = false;  ///< no derivative flows through the node
+    bool is_blocked = false;  ///< no derivative flows through the node
 
     bool operator==(const Labels&) const = default;
   };
@@ -84,7 +84,19 @@ class WengertList {
   /// True when both have the same shape.
   bool have_one_shape(ValueId a, ValueId b) const;
 
-  // Changes ---------------------------------------------------------------------------------------
+  /// The text of a number that `Labels` have.
+  const std::string& text(std::uint32_t number) const { return texts_[number]; }
+
+  /// True only if the nodes of this list are a prefix of those of `other`. Names and source lines
+  /// must match. The tape of this list was cleared `round` times more than that of `other`, so
+  /// random operations draw from other streams.
+  bool begins(const WengertList& other, std::uint32_t round) const;
+
+  /// Bytes of the list, without attributes and texts.
+  Bytes metadata_bytes() const;
+
+ private:
+  friend class Tape;
 
   /// Appends a node without inputs and outputs.
   void append(const Operation& operation, Attributes&& attributes, const Where& where,
@@ -112,18 +124,9 @@ class WengertList {
   /// `has_state_budget`.
   void resize(ValueId value, const Shape& shape);
 
-  /// The number of a text, and the text of a number. 0 is the empty text.
+  /// The number of a text. 0 is the empty text.
   std::uint32_t intern(std::string_view text);
-  const std::string& text(std::uint32_t number) const { return texts_[number]; }
 
-  /// True only if the nodes of this list are a prefix of those of `other`. Names and source lines
-  /// must match. Attributes must match as if this tape had been cleared `round` more times.
-  bool begins(const WengertList& other, std::uint32_t round) const;
-
-  /// Bytes of the list, without attributes and texts.
-  Bytes metadata_bytes() const;
-
- private:
   struct Node {
     const Operation* operation;
     Attributes attributes;

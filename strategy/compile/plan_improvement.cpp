@@ -10,9 +10,9 @@ namespace palimpsest {
 namespace {
 
 constexpr double longest_round = 2;
-/// The whole planner plans a graph of at most so many nodes at first, too: a fast planner would
-/// save less time than its plans cost. Then only layouts are made faster.
-/// tests/programs/program_passes.cpp checks the number of nodes.
+/// The whole planner plans graphs of up to so many nodes even at first, with quick layouts: a fast
+/// planner would save less time than its plans cost. tests/programs/program_passes.cpp checks the
+/// number of nodes.
 constexpr std::size_t few_nodes = 83;
 constexpr int most_rounds_without_gain = 3;
 /// The least saving that counts as a gain, as a share of the cost of one pass.
@@ -46,6 +46,7 @@ bool PlanImprovement::recomputes_too_long(const Graph& graph, const Plan& fast, 
 void PlanImprovement::improve(PlanVersion& version, PlanningTime& time) {
   const bool is_done = rounds_without_gain_ >= most_rounds_without_gain;
   if (is_done || version.plan->simulation.recomputed == 0) return;
+  if (!is_fast_ && !has_served_) return;  // another form serves
   if (!time.allows(next_round(*version.graph))) return;
   if (is_fast_) {
     plan_in_full(version, time);
@@ -55,7 +56,7 @@ void PlanImprovement::improve(PlanVersion& version, PlanningTime& time) {
   const double search_seconds = search_seconds_;
   continue_search(version);
   const double seconds = stopwatch.seconds();
-  other_seconds_ = std::max(0.0, seconds - search_seconds);
+  layout_seconds_ = std::max(0.0, seconds - search_seconds);
   time.planned(seconds);
 }
 
@@ -69,7 +70,7 @@ void PlanImprovement::plan_in_full(PlanVersion& version, PlanningTime& time) {
 }
 
 double PlanImprovement::next_round(const Graph& graph) const {
-  return is_fast_ ? whole_seconds(graph) : search_seconds_ + other_seconds_;
+  return is_fast_ ? whole_seconds(graph) : search_seconds_ + layout_seconds_;
 }
 
 void PlanImprovement::continue_search(PlanVersion& version) {

@@ -54,7 +54,7 @@ class PlanImprovement {
   bool is_fast_ = false;
   bool has_served_ = false;
   double search_seconds_ = 0.01;  // of the next round
-  double other_seconds_ = 0.01;   // that the last round took for layouts
+  double layout_seconds_ = 0.01;  // of the last round
   std::uint64_t rounds_ = 0;
   int rounds_without_gain_ = 0;
   std::uint32_t improvements_ = 0;

@@ -114,12 +114,12 @@ PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
   std::optional<Plan> plan = plannings_.with(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
-  time_.planned(stopwatch.seconds());
   if (!plan || plan->predicted_peak() >
                    engine_part(request.planner).limit(plan->keep_all_peak, request.budget)) {
     refuse({request.graph, key, request.budget, {}});
     return nullptr;
   }
+  time_.planned(stopwatch.seconds());
   if (PlanImprovement::recomputes_too_long(graph, *plan, pace_)) return nullptr;
   if (plan->candidates.empty()) plan->planner = request.planner->name();  // the plan is keep-all
   const PlanVersionPtr version = insert(request, std::move(*plan));
@@ -136,11 +136,11 @@ OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
   OrRefusal<Plan> plan = plannings_.with(request.graph, request.planner, [&](Planning& planning) {
     return planning.plan(request.budget, schedules_of(others), request.named);
   });
-  time_.planned(stopwatch.seconds());
   if (!plan) {
     refuse({request.graph, key, request.budget, plan.refusal(), request.named});
     return plan.refusal();
   }
+  time_.planned(stopwatch.seconds());
   return insert(request, std::move(*plan));
 }
 

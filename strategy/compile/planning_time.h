@@ -1,20 +1,25 @@
 #pragma once
 
+#include <cmath>
+
 namespace palimpsest {
 
-/// How long runs take, relative to the costs that planners predict. These are seconds of a nominal
-/// machine and one thread. The programs of one cache learn it together, from their latest runs.
+/// How long runs take, relative to the costs that planners predict. Costs are seconds of a nominal
+/// machine and one thread. The programs of one cache learn together, from their latest runs.
 class Pace {
  public:
-  /// Notes that a run with a predicted cost took `seconds`.
+  /// Notes that a run with a predicted cost took `seconds`. Runs are forgotten as later ones follow
+  /// whose costs sum up to more than a second.
   void ran(double predicted, double seconds) {
-    constexpr double kept = 0.5;
+    if (!(predicted > 0) || !std::isfinite(predicted)) return;  // views alone; costs of users
+    constexpr double memory = 1;
+    const double kept = memory / (memory + predicted);
     predicted_ = kept * predicted_ + predicted;
     seconds_ = kept * seconds_ + seconds;
   }
 
-  /// Seconds that a run of a predicted cost takes. Before the first run, what they are with AVX2
-  /// and two threads.
+  /// Seconds that a run of a predicted cost takes. Before the first run, a quarter of the cost, as
+  /// with AVX2 and two threads.
   double seconds(double predicted) const {
     constexpr double usual = 0.25;
     return predicted * (predicted_ > 0 ? seconds_ / predicted_ : usual);
@@ -25,7 +30,8 @@ class Pace {
   double seconds_ = 0;
 };
 
-/// The time that planning of a program has taken and may take: a tenth of its run time.
+/// The time that planning of a program has taken and may take: a tenth of its run time. All plans
+/// count, for all budgets and forms, but no refusals.
 class PlanningTime {
  public:
   static constexpr double share = 0.1;

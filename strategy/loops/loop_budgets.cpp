@@ -91,7 +91,7 @@ class Search {
     state_bytes_ = std::max<Bytes>(state_bytes_, 1);
     const auto affordable =
         static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
-    if (affordable == most && fits_with({most})) return;
+    if (affordable == most && keeps_all({most})) return;
     LoopDivision best;
     double least_cost = std::numeric_limits<double>::infinity();
     std::vector<LoopDivision> tried;
@@ -135,23 +135,24 @@ class Search {
     return largest(most, guess,
                    [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
   }
-  /// True if the plan certainly fits. False if that takes long to find out.
-  bool fits_with(const LoopDivision& division) {
-    return engine_part(planner_of(options_)).accepts_keep_all() &&
-           keep_all_peak(division) <= options_.memory_budget;
+  /// True if the planner keeps everything. False does not mean that no plan fits.
+  bool keeps_all(const LoopDivision& division) {
+    const PlannerPtr planner = planner_of(options_);
+    if (!engine_part(planner).accepts_keep_all()) return false;
+    const Bytes peak = keep_all_peak(division);
+    return peak <= engine_part(planner).limit(peak, options_.memory_budget);
   }
   /// Gives up some states to compute others ahead of time, if that makes the loops faster. Only for
   /// programs in which nothing except loops recomputes.
   void make_states_ahead(const LoopDivision& division) {
-    if (keep_all_peak(division) > options_.memory_budget) return;
+    if (!keeps_all(division)) return;
     const double before = reversal_seconds();
     for (const std::size_t i : flexible_) {
       ahead_[i] = states_ahead(loops_[i].gradients, divisions_[i], spec_.threads);
     }
     if (std::ranges::count(ahead_, 0u) == std::ssize(ahead_)) return;
     const std::uint32_t fewer = fitting(division.snapshots, division.share);
-    const bool fits = keep_all_peak({fewer, division.share}) <= options_.memory_budget;
-    if (fits && reversal_seconds() < before) return;
+    if (keeps_all({fewer, division.share}) && reversal_seconds() < before) return;
     std::ranges::fill(ahead_, 0);
     set(division);
   }

@@ -45,7 +45,7 @@ EXAMPLE(DataLoader, DataLoaderOptions, DataLoaderPosition, Batch) {
   // → 0 2 (2)
   // → 1 2 (2)
   // → 2 1 (1)
-  print(loader.epoch(), loader.batches());  // → 1 3
+  print(loader.epoch(), loader.batches());       // → 1 3
   loader.set_position({.epoch = 3, .seed = 1});  // as after loading a saved run
   const auto next = loader.next();
   print(next->epoch, loader.position().batch);  // → 3 1
@@ -72,7 +72,7 @@ EXAMPLE(ConfusionMatrix) {
   ConfusionMatrix matrix(2);
   matrix.add(Tensor::from<std::int64_t>({0, 1, 1}, {3}),
              Tensor::from<std::int64_t>({0, 1, 0}, {3}));
-  print(matrix.value(), matrix.accuracy());  // → [[1, 1], [0, 1]] 0.6667
+  print(matrix.value(), matrix.accuracy());    // → [[1, 1], [0, 1]] 0.6667
   print(matrix.precision(), matrix.recall());  // → [1, 0.5] [0.5, 1]
   matrix.reset();
 }

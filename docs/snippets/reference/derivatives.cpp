@@ -14,7 +14,7 @@ EXAMPLE(backward, Gradients, Gradients::loss, Gradients::outputs, Gradients::ent
   const Var squares = square(w);
   const Gradients gradients = backward(sum(squares), {squares}, {.memory_budget = 1_MiB});
   print(gradients.loss(), gradients[w]);  // → 5 [2, 4]
-  print(gradients.outputs()[0]);  // → [1, 4]
+  print(gradients.outputs()[0]);          // → [1, 4]
   for (const Gradients::Entry& entry : gradients.entries()) print(entry.name, entry.gradient);
   // → w [2, 4]
   print(gradients.report().recomputed);  // → 0
@@ -41,8 +41,8 @@ EXAMPLE(forecast_backward, forecast_values, evaluate) {
   Tape tape;
   const Var x = tape.parameter(Tensor::ones({1000}));
   const Var y = sum(square(x));
-  print(forecast_backward(y).seconds > 0);  // → true
-  print(forecast_values({&y, 1}).seconds > 0);  // → true
+  print(forecast_backward(y).seconds > 0);                              // → true
+  print(forecast_values({&y, 1}).seconds > 0);                          // → true
   print(evaluate({&y, 1}, {.memory_budget = 64_KiB}).computed > 0, y);  // → true 1000
 }
 
@@ -82,8 +82,8 @@ EXAMPLE(hvp, hessian, jacobian) {
   const Var x = tape.parameter(Tensor::vector({1, 2}));
   const Var y = sum(x * x * x);
   print(hvp(y, x, tape.constant(Tensor::vector({1, 0}))));  // → [6, 0]
-  print(hessian(y, x));  // → [[6, 0], [0, 12]]
-  print(jacobian(square(x), x));  // → [[2, 0], [0, 4]]
+  print(hessian(y, x));                                     // → [[6, 0], [0, 12]]
+  print(jacobian(square(x), x));                            // → [[2, 0], [0, 4]]
 }
 
 EXAMPLE(gradcheck, GradcheckOptions, GradcheckResult) {

@@ -5,7 +5,7 @@ namespace reference {
 
 EXAMPLE(negate, reciprocal, square) {
   const Tensor x = Tensor::vector({1, -2, 4});
-  print(negate(x), -x);  // → [-1, 2, -4] [-1, 2, -4]
+  print(negate(x), -x);             // → [-1, 2, -4] [-1, 2, -4]
   print(reciprocal(x), square(x));  // → [1, -0.5, 0.25] [1, 4, 16]
 }
 
@@ -25,13 +25,13 @@ EXAMPLE(abs, sign) {
 
 EXAMPLE(floor, ceil, round, trunc) {
   const Tensor x = Tensor::vector({-1.5, 0.5, 2.7});
-  print(floor(x), ceil(x));  // → [-2, 0, 2] [-1, 1, 3]
+  print(floor(x), ceil(x));   // → [-2, 0, 2] [-1, 1, 3]
   print(round(x), trunc(x));  // → [-2, 0, 3] [-1, 0, 2]
 }
 
 EXAMPLE(clamp, clamp_min, clamp_max) {
   const Tensor x = Tensor::vector({-3, 0.5, 2});
-  print(clamp(x, -1, 1));  // → [-1, 0.5, 1]
+  print(clamp(x, -1, 1));                   // → [-1, 0.5, 1]
   print(clamp_min(x, 0), clamp_max(x, 0));  // → [0, 0.5, 2] [-3, 0, 0]
 }
 
@@ -56,7 +56,7 @@ EXAMPLE(erf, erfc) {
 EXAMPLE(logit, logsigmoid) {
   print(logit(Tensor::vector({0.5, 0.9})));  // → [0, 2.197]
   // Limits the argument to [eps, 1 - eps].
-  print(logit(Tensor::vector({0, 1}), 1e-6));  // → [-13.82, 13.8]
+  print(logit(Tensor::vector({0, 1}), 1e-6));    // → [-13.82, 13.8]
   print(logsigmoid(Tensor::vector({-100, 0})));  // → [-100, -0.6931]
 }
 
@@ -77,36 +77,36 @@ EXAMPLE(sinh, cosh, tanh) {
 
 EXAMPLE(asinh, acosh, atanh) {
   print(asinh(Tensor::vector({0, 1})), acosh(Tensor::vector({1, 2})));  // → [0, 0.8814] [0, 1.317]
-  print(atanh(Tensor::vector({0, 0.5})));  // → [0, 0.5493]
+  print(atanh(Tensor::vector({0, 0.5})));                               // → [0, 0.5493]
 }
 
 EXAMPLE(relu, leaky_relu, elu, relu6) {
   const Tensor x = Tensor::vector({-2, 0, 8});
-  print(relu(x), relu6(x));  // → [0, 0, 8] [0, 0, 6]
+  print(relu(x), relu6(x));      // → [0, 0, 8] [0, 0, 6]
   print(leaky_relu(x), elu(x));  // → [-0.02, 0, 8] [-0.8647, 0, 8]
 }
 
 EXAMPLE(sigmoid, softplus, softsign) {
   const Tensor x = Tensor::vector({-1, 0, 1});
   print(sigmoid(x), softplus(x));  // → [0.2689, 0.5, 0.7311] [0.3133, 0.6931, 1.313]
-  print(softsign(x));  // → [-0.5, 0, 0.5]
+  print(softsign(x));              // → [-0.5, 0, 0.5]
 }
 
 EXAMPLE(gelu, gelu_tanh, silu, mish) {
   const Tensor x = Tensor::vector({-1, 1});
   print(gelu(x), gelu_tanh(x));  // → [-0.1587, 0.8413] [-0.1588, 0.8412]
-  print(silu(x), mish(x));  // → [-0.2689, 0.7311] [-0.3034, 0.8651]
+  print(silu(x), mish(x));       // → [-0.2689, 0.7311] [-0.3034, 0.8651]
 }
 
 EXAMPLE(hardtanh, hardsigmoid, hardswish) {
   const Tensor x = Tensor::vector({-4, 0, 1});
   print(hardtanh(x), hardtanh(x, -2, 2));  // → [-1, 0, 1] [-2, 0, 1]
-  print(hardsigmoid(x), hardswish(x));  // → [0, 0.5, 0.6667] [0, 0, 0.6667]
+  print(hardsigmoid(x), hardswish(x));     // → [0, 0.5, 0.6667] [0, 0, 0.6667]
 }
 
 EXAMPLE(tanhshrink, softshrink, hardshrink, threshold) {
   const Tensor x = Tensor::vector({-1, 0.2, 2});
-  print(softshrink(x), hardshrink(x));  // → [-0.5, 0, 1.5] [-1, 0, 2]
+  print(softshrink(x), hardshrink(x));         // → [-0.5, 0, 1.5] [-1, 0, 2]
   print(tanhshrink(x), threshold(x, 0.5, 7));  // → [-0.2384, 0.002625, 1.036] [7, 7, 2]
 }
 
@@ -124,7 +124,7 @@ EXAMPLE(glu) {
 
 EXAMPLE(lgamma, digamma, polygamma, mvlgamma) {
   const Tensor x = Tensor::vector({1, 5});
-  print(lgamma(x), digamma(x));  // → [0, 3.178] [-0.5772, 1.506]
+  print(lgamma(x), digamma(x));             // → [0, 3.178] [-0.5772, 1.506]
   print(mvlgamma(Tensor::vector({3}), 2));  // → [1.55]
   Tape tape;
   print(polygamma(1, tape.constant(x)));  // → [1.645, 0.2213]
@@ -175,7 +175,7 @@ EXAMPLE(atan2, hypot) {
 EXAMPLE(logaddexp, logaddexp2, xlogy) {
   const Tensor a = Tensor::vector({1000, 0}), b = Tensor::vector({1000, 1});
   // log(exp(a) + exp(b)) without overflow.
-  print(logaddexp(a, b));  // → [1001, 1.313]
+  print(logaddexp(a, b));   // → [1001, 1.313]
   print(logaddexp2(a, b));  // → [1001, 1.585]
   Tape tape;
   print(xlogy(tape.constant(Tensor::vector({0, 2})), tape.constant(Tensor::vector({0, 3}))));
@@ -187,20 +187,20 @@ EXAMPLE(fmod, remainder, floor_divide) {
   // The sign of a.
   print(fmod(a, b));  // → [1, -1]
   // The sign of b.
-  print(remainder(a, b));  // → [1, 2]
+  print(remainder(a, b));     // → [1, 2]
   print(floor_divide(a, b));  // → [2, -3]
 }
 
 EXAMPLE(copysign, signbit, heaviside) {
-  print(copysign(Tensor::vector({3, 3}), Tensor::vector({-1, 2})));  // → [-3, 3]
-  print(signbit(Tensor::vector({-2, 2})));  // → [1, 0]
+  print(copysign(Tensor::vector({3, 3}), Tensor::vector({-1, 2})));     // → [-3, 3]
+  print(signbit(Tensor::vector({-2, 2})));                              // → [1, 0]
   print(heaviside(Tensor::vector({-1, 0, 1}), Tensor::vector({0.5})));  // → [0, 0.5, 1]
 }
 
 EXAMPLE(greater, greater_equal, less, less_equal, equal, not_equal) {
   const Tensor a = Tensor::vector({1, 2, 3}), b = Tensor::vector({3, 2, 1});
-  print(a > b, a >= b);  // → [0, 0, 1] [0, 1, 1]
-  print(a < b, a <= b);  // → [1, 0, 0] [1, 1, 0]
+  print(a > b, a >= b);                 // → [0, 0, 1] [0, 1, 1]
+  print(a < b, a <= b);                 // → [1, 0, 0] [1, 1, 0]
   print(equal(a, b), not_equal(a, b));  // → [0, 1, 0] [1, 0, 1]
 }
 
@@ -213,12 +213,12 @@ EXAMPLE(logical_and, logical_or, logical_not, logical_xor) {
   const Tensor x = Tensor::vector({-2, 1, 5});
   const Tensor a = x > 0, b = x < 3;
   print(logical_and(a, b), logical_or(a, b));  // → [0, 1, 0] [1, 1, 1]
-  print(logical_not(a), logical_xor(a, b));  // → [1, 0, 0] [1, 0, 1]
+  print(logical_not(a), logical_xor(a, b));    // → [1, 0, 0] [1, 0, 1]
 }
 
 EXAMPLE(isnan, isinf, isfinite, isposinf, isneginf) {
   const Tensor x = Tensor::vector({1, NAN, -INFINITY});
-  print(isnan(x), isfinite(x));  // → [0, 1, 0] [1, 0, 0]
+  print(isnan(x), isfinite(x));               // → [0, 1, 0] [1, 0, 0]
   print(isinf(x), isposinf(x), isneginf(x));  // → [0, 0, 1] [0, 0, 0] [0, 0, 1]
 }
 

@@ -22,7 +22,7 @@ EXAMPLE(Execution) {
   const Gradients gradients = execution.gradients(error_of, weights, batch);
   print(gradients.loss(), gradients.entries()[0].gradient);  // → 4 [[4], [4]]
   print(execution.value(error_of, weights, batch), execution.report().micro_batches);  // → 4 1
-  print(execution.strategy().accumulation, execution.state().size());  // → 4 2
+  print(execution.strategy().accumulation, execution.state().size());                  // → 4 2
 }
 
 EXAMPLE(ExecutionStrategy, ExecutionMode, GradientMode, ParallelMode, Device) {
@@ -107,7 +107,7 @@ EXAMPLE(LayerCheckpointer::save, LayerCheckpointer::parameter, LayerCheckpointer
   checkpointer.forward(Tensor::ones({1, 2}));
   checkpointer.save(2);  // keep this layer's input from now on
   print(checkpointer.is_kept(2), checkpointer.parameter(0, 0).shape());  // → true (2, 2)
-  print(checkpointer.use().peak > 0);  // → true
+  print(checkpointer.use().peak > 0);                                    // → true
   checkpointer.release();
 }
 
@@ -115,13 +115,13 @@ EXAMPLE(Execution::state, Execution::check_state, Execution::load_state) {
   Execution execution, other;
   execution.gradients(error_of, weights, batch);
   other.load_state(execution.state());  // random operations continue
-  print(other.state().size());  // → 2
+  print(other.state().size());          // → 2
 }
 
 EXAMPLE(LayerCheckpointing, LayerCheckpointing::summary, to_json, layer_checkpointing_from_json,
         write_layer_checkpointing, read_layer_checkpointing) {
   const LayerCheckpointing every_third{.mode = LayerCheckpointing::Mode::every, .interval = 3};
-  print(every_third.summary());  // → every 3 layers
+  print(every_third.summary());                                               // → every 3 layers
   print(layer_checkpointing_from_json(to_json(every_third)) == every_third);  // → true
   write_layer_checkpointing(every_third, "layers.json");
   print(read_layer_checkpointing("layers.json").interval.value());  // → 3

@@ -49,7 +49,7 @@ EXAMPLE(DistributedExecution, DistributedExecution::broadcast, DistributedExecut
   const Gradients gradients = execution.gradients(error_of, weights, batch);
   print(gradients.loss(), gradients.entries()[0].gradient);  // → 4 [[4], [4]]
   execution.verify(weights);                                 // throws `RankError` if they differ
-  print(execution.reports()[0].examples);  // → 8
+  print(execution.reports()[0].examples);                    // → 8
 }
 
 EXAMPLE(DistributedExecution::gradients_of_shard) {

@@ -146,65 +146,31 @@ EXAMPLE(WengertList::node_count, WengertList::value_count, WengertList::operatio
 }
 
 EXAMPLE(WengertList::labels, WengertList::name, WengertList::scope_of, WengertList::stage_of,
-        WengertList::name_hash, WengertList::text, WengertList::set_name,
-        WengertList::have_one_shape) {
-  Tape tape;
-  const Var x = tape.parameter(Tensor::ones({2, 3}), "x");
-  const auto scope = tape.scope("layer");
-  relu(x).named("active");
-  WengertList nodes = tape.nodes();                                   // a copy
-  print(nodes.name(1), nodes.scope_of(1), nodes.stage_of(1));         // → active layer layer
-  print(nodes.text(nodes.labels(1).scope), nodes.labels(1).blocked);  // → layer false
-  print(nodes.have_one_shape(0, 1), nodes.name_hash(0) == nodes.name_hash(1));  // → true false
-  nodes.set_name(1, "positive");
-  print(nodes.describe(1), tape.describe(1));  // → layer/positive relu #1 layer/active relu #1
-}
-
-EXAMPLE(WengertList::append, WengertList::append_input, WengertList::append_output,
-        WengertList::begins, WengertList::truncate, WengertList::clear, WengertList::intern,
+        WengertList::name_hash, WengertList::text, WengertList::have_one_shape, WengertList::begins,
         WengertList::metadata_bytes) {
   Tape tape;
-  const Var x = tape.parameter(Tensor::ones({2}), "x");
-  relu(x);
-  WengertList nodes = tape.nodes();
-  const Bytes bytes = nodes.metadata_bytes();
-  nodes.append(nodes.operation(1), {}, Where::current(), {.scope = nodes.intern("added")});
-  nodes.append_input(1);
-  nodes.append_output(nodes.type(1));
-  print(nodes.describe(2), nodes.inputs(2)[0], nodes.metadata_bytes() > bytes);
-  // → added/relu #2 1 true
-  print(tape.nodes().begins(nodes, 0), nodes.begins(tape.nodes(), 0));  // → true false
-  nodes.truncate(1);
-  print(nodes.node_count(), nodes.begins(tape.nodes(), 0));  // → 1 true
-  nodes.clear();
-  print(nodes.node_count(), nodes.value_count());  // → 0 0
+  const Var x = tape.parameter(Tensor::ones({2, 3}), "x");
+  const WengertList before = tape.nodes();  // a copy
+  const auto scope = tape.scope("layer");
+  relu(x).named("active");
+  const WengertList& nodes = tape.nodes();
+  print(nodes.name(1), nodes.scope_of(1), nodes.stage_of(1));            // → active layer layer
+  print(nodes.text(nodes.labels(1).scope), nodes.labels(1).is_blocked);  // → layer false
+  print(nodes.have_one_shape(0, 1), nodes.name_hash(0) == nodes.name_hash(1));  // → true false
+  print(before.begins(nodes, /*round=*/0), nodes.begins(before, 0));            // → true false
+  print(before.metadata_bytes() < nodes.metadata_bytes());                      // → true
 }
 
-EXAMPLE(PresentValues::append, PresentValues::resize, PresentValues::has, PresentValues::set,
-        PresentValues::set_leaf, PresentValues::drop, PresentValues::buffer, PresentValues::changes,
-        PresentValues::clear, PresentValues::metadata_bytes) {
-  PresentValues values;
-  values.append();
-  values.resize(2);
-  const Tensor tensor = Tensor::ones({4});
-  values.set_leaf(0, tensor.buffer());
-  values.set(1, tensor.buffer());
-  print(values.has(0), values.has(1), values.buffer(1) == tensor.buffer());  // → true true true
-  values.drop(1);
-  print(values.has(1), values.changes(), values.metadata_bytes() > 0);  // → false 2 true
-  values.clear();
-  print(values.changes());  // → 3
+EXAMPLE(PresentValues::changes, PresentValues::metadata_bytes) {
+  const PresentValues values;                        // those of a new tape
+  print(values.changes(), values.metadata_bytes());  // → 0 0
 }
 
-EXAMPLE(WengertList::resize) {
-  Operation holds;
-  holds.name = "holds";
-  holds.has_state_budget = true;
-  WengertList nodes;
-  nodes.append(holds, {}, Where::current(), {});
-  nodes.append_output({{64}, DType::u8});
-  nodes.resize(0, {1024});
-  print(nodes.shape(0), nodes.describe(0));  // → (1024) holds #0
+EXAMPLE(HandleEpochs::identity, HandleEpochs::has_kept) {
+  Tape tape;
+  const HandleEpochs handles(tape);
+  print(handles.identity().tape() == &tape);                         // → true
+  print(handles.has_kept(/*value=*/0, handles.identity().epoch()));  // → true
 }
 
 EXAMPLE(TapeIdentity::take, TapeIdentity::move_on, TapeIdentity::give_back) {
@@ -215,17 +181,6 @@ EXAMPLE(TapeIdentity::take, TapeIdentity::move_on, TapeIdentity::give_back) {
   print(identity.tape() == &tape, identity.epoch() - epoch);  // → true 1
   identity.give_back();
   print(identity.tape() == nullptr, identity.epoch() - epoch);  // → true 2
-}
-
-EXAMPLE(HandleEpochs::identity, HandleEpochs::prepare_for_removal, HandleEpochs::note_removed,
-        HandleEpochs::has_kept) {
-  Tape tape;
-  HandleEpochs handles(tape);
-  const std::uint32_t epoch = handles.identity().epoch();
-  handles.prepare_for_removal();
-  handles.note_removed(5);
-  print(handles.has_kept(4, epoch), handles.has_kept(5, epoch));  // → true false
-  print(handles.has_kept(5, handles.identity().epoch()));         // → true
 }
 
 EXAMPLE(inner_of) {

@@ -7,7 +7,7 @@ namespace reference {
 
 EXAMPLE(matmul, MatmulOptions) {
   const Tensor a = Tensor::matrix({{1, 2}, {3, 4}}), b = Tensor::matrix({{1, 0}, {0, 2}});
-  print(matmul(a, b));  // → [[1, 4], [3, 8]]
+  print(matmul(a, b));                         // → [[1, 4], [3, 8]]
   print(matmul(a, b, {.transpose_a = true}));  // → [[1, 6], [2, 8]]
   // Batches broadcast.
   print(matmul(Tensor::ones({5, 2, 3}), Tensor::ones({3, 4})).shape());  // → (5, 2, 4)
@@ -15,7 +15,7 @@ EXAMPLE(matmul, MatmulOptions) {
 
 EXAMPLE(dot, outer, vecdot) {
   const Tensor a = Tensor::vector({1, 2}), b = Tensor::vector({3, 4});
-  print(dot(a, b), outer(a, b));  // → 11 [[3, 4], [6, 8]]
+  print(dot(a, b), outer(a, b));                       // → 11 [[3, 4], [6, 8]]
   print(vecdot(Tensor::matrix({{1, 2}, {3, 4}}), b));  // → [11, 25]
 }
 
@@ -40,9 +40,9 @@ EXAMPLE(linear) {
 EXAMPLE(einsum) {
   Tape tape;
   const Var a = tape.constant(Tensor::matrix({{1, 2}, {3, 4}}));
-  print(einsum("ij->ji", {a}));  // → [[1, 3], [2, 4]]
+  print(einsum("ij->ji", {a}));        // → [[1, 3], [2, 4]]
   print(einsum("ij,jk->ik", {a, a}));  // → [[7, 10], [15, 22]]
-  print(einsum("ii", {a}));  // → 5
+  print(einsum("ii", {a}));            // → 5
 }
 
 EXAMPLE(matmul_sum) {
@@ -65,19 +65,19 @@ EXAMPLE(cholesky, logdet) {
 EXAMPLE(solve, SolveOptions, inverse, inv) {
   const Tensor a = Tensor::matrix({{2, 0}, {0, 4}});
   print(solve(a, Tensor::matrix({{2}, {8}})));  // → [[1], [2]]
-  print(inverse(a));  // → [[0.5, 0], [0, 0.25]]
+  print(inverse(a));                            // → [[0.5, 0], [0, 0.25]]
 }
 
 EXAMPLE(triangular_solve, TriangularSolveOptions) {
   const Tensor a = Tensor::matrix({{2, 9}, {1, 1}});
   // By the lower triangle.
-  print(triangular_solve(a, Tensor::matrix({{2}, {3}})));  // → [[1], [2]]
+  print(triangular_solve(a, Tensor::matrix({{2}, {3}})));                   // → [[1], [2]]
   print(triangular_solve(a, Tensor::matrix({{2}, {3}}), {.upper = true}));  // → [[-12.5], [3]]
 }
 
 EXAMPLE(det, slogdet, Slogdet) {
   const Tensor a = Tensor::matrix({{1, 2}, {3, 4}});
-  print(det(a));  // → -2
+  print(det(a));                                     // → -2
   print(slogdet(a).sign, slogdet(a).log_magnitude);  // → -1 0.6931
 }
 
@@ -99,11 +99,11 @@ EXAMPLE(pinv, lstsq) {
   const Tensor a = Tensor::matrix({{1, 0}, {1, 1}, {1, 2}});
   // A line through three points.
   print(lstsq(a, Tensor::matrix({{1}, {3}, {5}})));  // → [[1], [2]]
-  print(pinv(Tensor::matrix({{2, 0}, {0, 0}})));  // → [[0.5, 0], [0, 0]]
+  print(pinv(Tensor::matrix({{2, 0}, {0, 0}})));     // → [[0.5, 0], [0, 0]]
 }
 
 EXAMPLE(matrix_exp, matrix_power) {
-  print(matrix_exp(Tensor::matrix({{0, 1}, {0, 0}})));  // → [[1, 1], [0, 1]]
+  print(matrix_exp(Tensor::matrix({{0, 1}, {0, 0}})));       // → [[1, 1], [0, 1]]
   print(matrix_power(Tensor::matrix({{1, 1}, {0, 1}}), 5));  // → [[1, 5], [0, 1]]
 }
 
@@ -118,7 +118,7 @@ EXAMPLE(SparsePattern, sparse_matmul, SparseMatmulOptions) {
   const SparsePattern pattern(2, 3, {0, 2, 3}, {0, 2, 1});
   const Tensor values = Tensor::vector({1, 2, 3});
   print(sparse_matmul(pattern, values, Tensor::matrix({{1}, {10}, {100}})));  // → [[201], [30]]
-  print(pattern.rows(), pattern.columns(), pattern.entries());  // → 2 3 3
+  print(pattern.rows(), pattern.columns(), pattern.entries());                // → 2 3 3
 }
 
 EXAMPLE(sampled_matmul) {

@@ -51,7 +51,7 @@ EXAMPLE(while_loop, WhileResult) {
 
 EXAMPLE(encode, decode, stored_bytes, stored_dtype, name_of, Codec) {
   print(name_of(Codec::half), stored_dtype(DType::f64, Codec::half));  // → half f32
-  print(stored_bytes(800, DType::f64, Codec::half));  // → 400
+  print(stored_bytes(800, DType::f64, Codec::half));                   // → 400
 }
 
 EXAMPLE(SpillFile, SpillFile::write, SpillFile::prefetch, SpillFile::wait, SpillFile::finish,

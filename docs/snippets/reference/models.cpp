@@ -133,7 +133,7 @@ EXAMPLE(Lstm, Gru, Rnn, RecurrentWeights) {
   const nn::Gru gru(p / "gru", 4, 8);
   Tape tape;
   const Var x = tape.constant(Tensor::ones({7, 2, 4}));  // steps, batch, inputs
-  print(lstm(x).outputs.shape(), gru(x).h.shape());  // → (7, 2, 8) (2, 8)
+  print(lstm(x).outputs.shape(), gru(x).h.shape());      // → (7, 2, 8) (2, 8)
 }
 
 EXAMPLE(Dropout, Residual, Sequential, call_layer) {

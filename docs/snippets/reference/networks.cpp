@@ -5,7 +5,7 @@ namespace reference {
 
 EXAMPLE(conv2d, convolution, conv1d, conv3d, ConvolutionOptions) {
   const Tensor images = Tensor::ones({1, 1, 4, 4}), weight = Tensor::ones({2, 1, 3, 3});
-  print(conv2d(images, weight).shape());  // → (1, 2, 2, 2)
+  print(conv2d(images, weight).shape());                                   // → (1, 2, 2, 2)
   print(conv2d(images, weight, {}, {.stride = 2, .padding = 1}).shape());  // → (1, 2, 2, 2)
   const Tensor line = Tensor::vector({1, 2, 3, 4}).reshape({1, 1, 4});
   print(conv1d(line, Tensor::vector({1, -1}).reshape({1, 1, 2})));  // → [[[-1, -1, -1]]]
@@ -27,7 +27,7 @@ EXAMPLE(unfold, fold, UnfoldOptions) {
 EXAMPLE(layer_norm, rms_norm) {
   const Tensor x = Tensor::matrix({{1, 3}, {10, 30}});
   print(layer_norm(x));  // → [[-1, 1], [-1, 1]]
-  print(rms_norm(x));  // → [[0.4472, 1.342], [0.4472, 1.342]]
+  print(rms_norm(x));    // → [[0.4472, 1.342], [0.4472, 1.342]]
 }
 
 EXAMPLE(group_norm, instance_norm) {
@@ -37,7 +37,7 @@ EXAMPLE(group_norm, instance_norm) {
 
 EXAMPLE(batch_norm, BatchNorm) {
   const auto made = batch_norm(Tensor::matrix({{1, 10}, {3, 30}}));
-  print(made.y);  // → [[-1, -1], [1, 1]]
+  print(made.y);                    // → [[-1, -1], [1, 1]]
   print(made.mean, made.variance);  // → [2, 20] [1, 100]
 }
 
@@ -131,7 +131,7 @@ EXAMPLE(grid_sample, GridSampleOptions, GridPadding) {
 EXAMPLE(max_pool, average_pool, PoolOptions, AveragePoolOptions) {
   const Tensor x = Tensor::vector({1, 5, 2, 4}).reshape({1, 1, 4});
   print(max_pool(x, 2), average_pool(x, 2));  // → [[[5, 4]]] [[[3, 3]]]
-  print(max_pool(x, 2, {.stride = 1}));  // → [[[5, 5, 4]]]
+  print(max_pool(x, 2, {.stride = 1}));       // → [[[5, 5, 4]]]
 }
 
 EXAMPLE(lp_pool, LpPoolOptions) {
@@ -141,27 +141,27 @@ EXAMPLE(lp_pool, LpPoolOptions) {
 EXAMPLE(adaptive_max_pool, adaptive_average_pool, global_max_pool, global_average_pool) {
   const Tensor x = Tensor::vector({1, 5, 2, 4}).reshape({1, 1, 4});
   print(adaptive_max_pool(x, 2), adaptive_average_pool(x, 2));  // → [[[5, 4]]] [[[3, 3]]]
-  print(global_max_pool(x), global_average_pool(x));  // → [[[5]]] [[[3]]]
+  print(global_max_pool(x), global_average_pool(x));            // → [[[5]]] [[[3]]]
 }
 
 EXAMPLE(cross_entropy, nll, ClassificationOptions, nll_loss) {
   const Tensor logits = Tensor::matrix({{2, 0}, {0, 2}});
   const Tensor classes = Tensor::from<std::int64_t>({0, 0}, {2});
-  print(cross_entropy(logits, classes));  // → 1.127
+  print(cross_entropy(logits, classes));                                  // → 1.127
   print(cross_entropy(logits, classes, {.reduction = Reduction::none}));  // → [0.1269, 2.127]
-  print(nll(log_softmax(logits), classes));  // → 1.127
+  print(nll(log_softmax(logits), classes));                               // → 1.127
 }
 
 EXAMPLE(mse, l1, huber, smooth_l1_loss, mse_loss, l1_loss, huber_loss) {
   const Tensor found = Tensor::vector({1, 2}), expected = Tensor::vector({1, 5});
-  print(mse(found, expected), l1(found, expected));  // → 4.5 1.5
+  print(mse(found, expected), l1(found, expected));                // → 4.5 1.5
   print(huber(found, expected), smooth_l1_loss(found, expected));  // → 1.25 1.25
 }
 
 EXAMPLE(binary_cross_entropy, bce_with_logits, binary_cross_entropy_with_logits) {
   const Tensor targets = Tensor::vector({1, 0});
   print(binary_cross_entropy(Tensor::vector({0.9, 0.1}), targets));  // → 0.1054
-  print(bce_with_logits(Tensor::vector({2, -2}), targets));  // → 0.1269
+  print(bce_with_logits(Tensor::vector({2, -2}), targets));          // → 0.1269
 }
 
 EXAMPLE(multilabel_soft_margin_loss, soft_margin_loss) {
@@ -178,7 +178,7 @@ EXAMPLE(kl_div, KlDivOptions) {
 EXAMPLE(gaussian_nll_loss, GaussianNllOptions, poisson_nll_loss, PoissonNllOptions) {
   const Tensor found = Tensor::vector({1, 2}), expected = Tensor::vector({1, 3});
   print(gaussian_nll_loss(found, expected, Tensor::vector({1, 4})));  // → 0.4091
-  print(poisson_nll_loss(found, expected, {.log_input = false}));  // → 0.4603
+  print(poisson_nll_loss(found, expected, {.log_input = false}));     // → 0.4603
 }
 
 EXAMPLE(ctc_loss, CtcOptions) {
@@ -194,7 +194,7 @@ EXAMPLE(ctc_loss, CtcOptions) {
 EXAMPLE(cosine_similarity, pairwise_distance, cdist, DistanceOptions) {
   const Tensor a = Tensor::matrix({{1, 0}, {0, 2}}), b = Tensor::matrix({{1, 1}, {0, 1}});
   print(cosine_similarity(a, b), pairwise_distance(a, b));  // → [0.7071, 1] [1, 1]
-  print(cdist(a, b));  // → [[1, 1.414], [1.414, 1]]
+  print(cdist(a, b));                                       // → [[1, 1.414], [1.414, 1]]
 }
 
 EXAMPLE(cosine_embedding_loss, margin_ranking_loss, hinge_embedding_loss) {
@@ -213,7 +213,7 @@ EXAMPLE(triplet_margin_loss, TripletMarginOptions) {
 EXAMPLE(uniform, normal, truncated_normal) {
   Tape tape;
   const Var x = uniform(tape, {3}, -1, 1), y = normal(tape, {3}, 0, 2);
-  print(x.shape(), y.dtype());  // → (3) f32
+  print(x.shape(), y.dtype());                            // → (3) f32
   print(truncated_normal(tape, {1000}).value().shape());  // → (1000)
 }
 
@@ -221,28 +221,28 @@ EXAMPLE(bernoulli, randint, randperm, permutation) {
   Tape tape;
   print(bernoulli(tape, {4}, 0.5).shape(), randint(tape, 0, 10, {4}).dtype());  // → (4) i64
   // Each number occurs once.
-  print(sum(randperm(tape, 5)));  // → 10
+  print(sum(randperm(tape, 5)));                                      // → 10
   print(sum(permutation(tape.constant(Tensor::vector({1, 2, 3})))));  // → 6
 }
 
 EXAMPLE(exponential, laplace, gumbel, cauchy) {
   Tape tape;
   print(exponential(tape, {2}, 3).shape(), laplace(tape, {2}).shape());  // → (2) (2)
-  print(gumbel(tape, {2}).shape(), cauchy(tape, {2}).shape());  // → (2) (2)
+  print(gumbel(tape, {2}).shape(), cauchy(tape, {2}).shape());           // → (2) (2)
 }
 
 EXAMPLE(gamma, beta, dirichlet, log_gamma_variate) {
   Tape tape;
   const Var a = tape.parameter(Tensor::vector({1, 2, 3}));
   // Differentiable by the concentration.
-  print(gradient(sum(gamma(a)), a).shape());  // → (3)
+  print(gradient(sum(gamma(a)), a).shape());     // → (3)
   print(sum(dirichlet(a)), beta(a, a).shape());  // → 1 (3)
 }
 
 EXAMPLE(poisson, categorical, multinomial) {
   Tape tape;
   print(poisson(tape.constant(Tensor::vector({1, 100}))).shape());  // → (2)
-  print(categorical(tape.constant(Tensor::vector({0, 100, 0}))));  // → 1
+  print(categorical(tape.constant(Tensor::vector({0, 100, 0}))));   // → 1
   print(multinomial(tape.constant(Tensor::vector({1, 0, 0})), 2, /*replacement=*/true));
   // → [0, 0]
 }
@@ -279,7 +279,7 @@ EXAMPLE(PerAxis, PerAxis::fill, spatial_axes, spatial_sizes, with_spatial_sizes)
   const Shape image{1, 3, 8, 9};
   const int axes = spatial_axes("blur", {image, DType::f32}, where);
   const auto stride = PerAxis{2, 3}.fill(axes, /*missing=*/1, /*least=*/1, "blur", "stride", where);
-  print(axes, stride[0], stride[1], stride[2]);  // → 2 1 2 3
+  print(axes, stride[0], stride[1], stride[2]);                                // → 2 1 2 3
   print(spatial_sizes(image, 2)[1], with_spatial_sizes(image, 2, {1, 4, 3}));  // → 8 (1, 3, 4, 3)
 }
 

@@ -29,7 +29,7 @@ EXAMPLE(make_plan, Plan, find_plan, smallest_budget) {
   print(half.predicted_peak() <= everything.predicted_peak() / 2, half.bytes_saved() > 0);
   // → true true
   // No exception where nothing fits.
-  print(find_plan(graph, *automatic(), 10).has_value());  // → false
+  print(find_plan(graph, *automatic(), 10).has_value());                          // → false
   print(smallest_budget(graph, *automatic()) < everything.predicted_peak() / 2);  // → true
 }
 
@@ -62,7 +62,7 @@ EXAMPLE(keep_all, square_root, uniform, Uniform, min_cut, greedy, quick) {
 
 EXAMPLE(automatic, search, SearchSettings, exact, ExactSettings, chain, ChainSettings) {
   print(automatic()->name(), search({.seconds = 0.1})->name());  // → auto search
-  print(exact()->name(), chain({.slots = 100})->name());  // → exact chain
+  print(exact()->name(), chain({.slots = 100})->name());         // → exact chain
 }
 
 EXAMPLE(binomial, BinomialSettings, fraction, online, selected, Segment, reordered) {
@@ -104,7 +104,7 @@ EXAMPLE(recompute_segments, equal_segments, inside, all_but_last) {
 EXAMPLE(read_graph, write_graph, Graph) {
   const Graph graph = chain_graph();
   write_graph(graph, "copy.json");
-  print(read_graph("copy.json") == graph, graph.targets().size());  // → true 2
+  print(read_graph("copy.json") == graph, graph.targets().size());              // → true 2
   print(graph.node_count() > 20, graph.one_pass_cost() > 0, graph.resident());  // → true true 4000
 }
 
@@ -140,7 +140,7 @@ EXAMPLE(Graph::add_node, Graph::add_target, Graph::set_cost) {
   print(graph.node_count(), graph.value_count(), graph.cost(second));  // → 2 2 0.001
   print(graph.inputs(second).size(), graph.output_count(second), graph.bytes(read[0]));
   // → 1 1 4096
-  print(graph.producer(read[0]), graph.is_target(1), graph.is_source(first));  // → 0 true false
+  print(graph.producer(read[0]), graph.is_target(1), graph.is_source(first));     // → 0 true false
   print(graph.needed_nodes().size(), graph.workspace(second), graph.storage(1));  // → 2 0 1
 }
 
@@ -163,7 +163,7 @@ EXAMPLE(lay_out, lay_out_quickly, lay_out_apart, laid_out, Layout) {
   const Graph graph = chain_graph();
   const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
   const Layout layout = lay_out(graph, schedule);
-  print(layout.size >= simulate(graph, schedule).peak, laid_out(1));  // → true 64
+  print(layout.size >= simulate(graph, schedule).peak, laid_out(1));       // → true 64
   print(lay_out_quickly(graph, schedule, unlimited).size >= layout.size);  // → true
 }
 
@@ -190,7 +190,7 @@ EXAMPLE(Graph::name, Graph::describe, Graph::view_of, Graph::source_bytes, Graph
   const NodeId x = graph.add_node({}, input, {.source = true, .name = "x"});
   const ValueId read[] = {graph.first_output(x)};
   const NodeId reshaped = graph.add_node(read, view, {});
-  print(graph.name(x), graph.describe(reshaped));  // → x #1
+  print(graph.name(x), graph.describe(reshaped));                          // → x #1
   print(graph.source_bytes(0), graph.bytes(0), graph.is_source_value(0));  // → 400 0 true
   print(graph.view_of(1), graph.storage(1), graph.is_serial(reshaped), graph.is_opaque(reshaped));
   // → 0 0 false false
@@ -228,7 +228,7 @@ EXAMPLE(Graph::set_present, Graph::is_present, Graph::place_elsewhere, Graph::is
   graph.set_present(0);      // computed before
   graph.place_elsewhere(1);  // in memory of the caller
   print(graph.is_present(0), graph.is_elsewhere(1), graph.needed_nodes().size());  // → true true 1
-  print(make_plan(graph, *keep_all()).simulation.peak);  // → 400
+  print(make_plan(graph, *keep_all()).simulation.peak);                            // → 400
 }
 
 EXAMPLE(Graph::set_backward_begins, Graph::backward_begins, Graph::set_parallel,
@@ -254,7 +254,7 @@ EXAMPLE(Graph::structure_hash, Graph::wiring_hash) {
   other.set_cost(3, 1.0);
   // Other plans may be best, but each is a plan for both.
   print(graph.structure_hash() == other.structure_hash());  // → false
-  print(graph.wiring_hash() == other.wiring_hash());  // → true
+  print(graph.wiring_hash() == other.wiring_hash());        // → true
 }
 
 EXAMPLE(MissingNodes, MissingNodes::find) {
@@ -315,7 +315,7 @@ EXAMPLE(TapeView, TapeView::tape, TapeView::node_count, TapeView::edge_count, Ta
   print(order.front(), order.back(), view.node_count(), view.edge_count());  // → 2 0 3 3
   // The first node that reads x, and the producer of the product's second operand.
   print(view.edge(view.first_out(x.node())).target, view.in_edge(2, 1).source);  // → 1 0
-  print(view.inputs(2).size(), &view.tape() == &tape);  // → 2 true
+  print(view.inputs(2).size(), &view.tape() == &tape);                           // → 2 true
 }
 
 EXAMPLE(vertices, edges, in_edges, out_edges, source, target, num_vertices, num_edges, in_degree,
@@ -325,7 +325,7 @@ EXAMPLE(vertices, edges, in_edges, out_edges, source, target, num_vertices, num_
   exp(x) * x;
   const TapeView view(tape);
   print(num_vertices(view), num_edges(view), in_degree(2, view), out_degree(0, view));  // → 3 3 2 2
-  print(degree(1, view), get(boost::vertex_index, view, 1));  // → 2 1
+  print(degree(1, view), get(boost::vertex_index, view, 1));                            // → 2 1
   for (const TapeView::Edge& edge : boost::make_iterator_range(edges(view))) {
     print(source(edge, view), target(edge, view));
     // → 0 1

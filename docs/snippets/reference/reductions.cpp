@@ -15,7 +15,7 @@ EXAMPLE(sum, mean, prod) {
 EXAMPLE(max, min, argmax, argmin) {
   const Tensor x = Tensor::matrix({{1, 5}, {3, 4}});
   print(max(x), min(x), max(x, 1));  // → 5 1 [5, 4]
-  print(argmax(x, 1), argmin(x));  // → [1, 1] 0
+  print(argmax(x, 1), argmin(x));    // → [1, 1] 0
 }
 
 EXAMPLE(variance, standard_deviation) {
@@ -27,7 +27,7 @@ EXAMPLE(variance, standard_deviation) {
 
 EXAMPLE(norm, logsumexp) {
   const Tensor x = Tensor::vector({3, -4});
-  print(norm(x), norm(x, 1), norm(x, INFINITY));  // → 5 7 4
+  print(norm(x), norm(x, 1), norm(x, INFINITY));   // → 5 7 4
   print(logsumexp(Tensor::vector({1000, 1000})));  // → 1001
 }
 
@@ -41,7 +41,7 @@ EXAMPLE(cumsum, cumprod, logcumsumexp) {
 
 EXAMPLE(cummax, cummin, ValuesAndIndices) {
   const auto best = cummax(Tensor::vector({1, 3, 2}), 0);
-  print(best.values, best.indices);  // → [1, 3, 3] [0, 1, 1]
+  print(best.values, best.indices);                    // → [1, 3, 3] [0, 1, 1]
   print(cummin(Tensor::vector({3, 1, 2}), 0).values);  // → [3, 1, 1]
 }
 
@@ -66,28 +66,28 @@ EXAMPLE(sort, argsort) {
 EXAMPLE(topk, TopkOptions, kthvalue) {
   const Tensor x = Tensor::vector({3, 1, 4, 1});
   const auto best = topk(x, 2);
-  print(best.values, best.indices);  // → [4, 3] [2, 0]
-  print(topk(Tensor::matrix({{3, 1}, {2, 5}}), 1, 0).values);  // → [[3, 5]]
+  print(best.values, best.indices);                                     // → [4, 3] [2, 0]
+  print(topk(Tensor::matrix({{3, 1}, {2, 5}}), 1, 0).values);           // → [[3, 5]]
   print(topk(x, 2, {.largest = false}).values, kthvalue(x, 3).values);  // → [1, 1] 3
 }
 
 EXAMPLE(median, nanmedian) {
   // The lower of the middle two.
-  print(median(Tensor::vector({3, 1, 4, 1})));  // → 1
-  print(nanmedian(Tensor::vector({3, NAN, 1, 2})));  // → 2
+  print(median(Tensor::vector({3, 1, 4, 1})));            // → 1
+  print(nanmedian(Tensor::vector({3, NAN, 1, 2})));       // → 2
   print(median(Tensor::matrix({{3, 1, 2}}), 1).indices);  // → [2]
 }
 
 EXAMPLE(quantile, nanquantile, QuantileOptions, QuantileMethod) {
   const Tensor x = Tensor::vector({1, 2, 3, 4});
   print(quantile(x, 0.5), quantile(x, 0.5, {.method = QuantileMethod::lower}));  // → 2.5 2
-  print(quantile(x, std::vector{0.25, 0.75}));  // → [1.75, 3.25]
-  print(nanquantile(Tensor::vector({1, NAN, 3}), 0.5));  // → 2
+  print(quantile(x, std::vector{0.25, 0.75}));                                   // → [1.75, 3.25]
+  print(nanquantile(Tensor::vector({1, NAN, 3}), 0.5));                          // → 2
 }
 
 EXAMPLE(searchsorted, bucketize) {
   const Tensor edges = Tensor::vector({1, 3, 5});
-  print(searchsorted(edges, Tensor::vector({0, 3, 4})));  // → [0, 1, 2]
+  print(searchsorted(edges, Tensor::vector({0, 3, 4})));     // → [0, 1, 2]
   print(bucketize(Tensor::vector({0, 3, 4}), edges, true));  // → [0, 2, 2]
 }
 
@@ -98,13 +98,13 @@ EXAMPLE(bincount, BincountOptions) {
 
 EXAMPLE(histogram, histc, Histogram, HistogramOptions, HistogramRange) {
   const auto found = histogram(Tensor::vector({1, 2, 2, 5}), 2);
-  print(found.counts, found.edges);  // → [3, 1] [1, 3, 5]
+  print(found.counts, found.edges);                     // → [3, 1] [1, 3, 5]
   print(histc(Tensor::vector({1, 2, 2, 5}), 2, 0, 4));  // → [1, 2]
 }
 
 EXAMPLE(unique, unique_consecutive, UniqueOptions, Unique) {
   const auto found = unique(Tensor::vector({3, 1, 3}), {.inverse = true, .counts = true});
-  print(found.values, found.inverse, found.counts);  // → [1, 3] [1, 0, 1] [1, 2]
+  print(found.values, found.inverse, found.counts);                // → [1, 3] [1, 0, 1] [1, 2]
   print(unique_consecutive(Tensor::vector({1, 1, 2, 1})).values);  // → [1, 2, 1]
 }
 

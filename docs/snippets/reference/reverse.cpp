@@ -16,8 +16,8 @@ EXAMPLE(ReverseDriver, ReverseDriver::run, ReverseDriver::forecast, ReverseDrive
   ReverseDriver driver(functions, {.steps = 1000, .memory_budget = 16_KiB});
   State u{0.5};
   print(driver.forecast(u).steps);  // → 1000
-  print(driver.run(u)->at(0));  // → 3.992
-  print(driver.report().steps);  // → 1000
+  print(driver.run(u)->at(0));      // → 3.992
+  print(driver.report().steps);     // → 1000
 }
 
 EXAMPLE(named, NamedObject, stored) {
@@ -65,7 +65,7 @@ EXAMPLE(ReverseChain, ReverseRunner, ReverseRunner::run, ReverseRunner::forecast
   } growth;
   ReverseRunner runner({.steps = 10, .memory_budget = 16_KiB});
   print(runner.forecast(growth).steps, runner.run(growth));  // → 10 true
-  print(growth.adjoint_of_u, runner.report().steps);  // → 2.594 10
+  print(growth.adjoint_of_u, runner.report().steps);         // → 2.594 10
 }
 
 }  // namespace reference

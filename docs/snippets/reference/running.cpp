@@ -51,8 +51,8 @@ EXAMPLE(Program, Program::gradients, Program::plan, Program::outputs, Program::t
   runner.bind(input, Tensor::vector({3, 4}));
   runner.run();
   print(runner.gradients().loss(), runner.gradients().entries()[0].gradient);  // → 73 [18, 64]
-  print(program.plan().predicted_peak() <= 1_MiB, program.outputs().size());  // → true 2
-  print(runner.report().computed > 0, program.tape().node_count() > 0);  // → true true
+  print(program.plan().predicted_peak() <= 1_MiB, program.outputs().size());   // → true 2
+  print(runner.report().computed > 0, program.tape().node_count() > 0);        // → true true
 }
 
 EXAMPLE(Program::values, Runner::value) {
@@ -152,7 +152,7 @@ EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for) {
   const Var x = tape.constant(Tensor::ones({2}));
   // Options without a budget get the evaluator's.
   print(format_bytes(evaluator->prepare(tape, {.threads = 1}).memory_budget));  // → 1.00 MiB
-  print(evaluator->computed_for(tape, {&x, 1})[0] == x);  // → true
+  print(evaluator->computed_for(tape, {&x, 1})[0] == x);                        // → true
 }
 
 EXAMPLE(EngineEvaluator::shared_engine, EngineEvaluator::set_engine, EngineEvaluator::engine) {

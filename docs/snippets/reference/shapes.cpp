@@ -6,15 +6,15 @@ namespace reference {
 EXAMPLE(reshape, flatten, unflatten) {
   const Tensor x = Tensor::arange(6);
   // One size may be inferred.
-  print(reshape(x, {2, -1}));  // → [[0, 1, 2], [3, 4, 5]]
+  print(reshape(x, {2, -1}));          // → [[0, 1, 2], [3, 4, 5]]
   print(flatten(reshape(x, {2, 3})));  // → [0, 1, 2, 3, 4, 5]
-  print(unflatten(x, 0, {3, 2}));  // → [[0, 1], [2, 3], [4, 5]]
+  print(unflatten(x, 0, {3, 2}));      // → [[0, 1], [2, 3], [4, 5]]
 }
 
 EXAMPLE(squeeze, unsqueeze) {
   const Tensor x = Tensor::ones({1, 3, 1});
   print(squeeze(x).shape(), squeeze(x, 0).shape());  // → (3) (3, 1)
-  print(unsqueeze(Tensor::ones({3}), -1).shape());  // → (3, 1)
+  print(unsqueeze(Tensor::ones({3}), -1).shape());   // → (3, 1)
 }
 
 EXAMPLE(broadcast_to) {
@@ -45,22 +45,22 @@ EXAMPLE(Index, new_axis, ellipsis) {
   print(x[1], x[{0, 2}]);  // → [3, 4, 5] 2
   // The last axis from 1 on.
   print(x[{ellipsis, Slice{.start = 1}}]);  // → [[1, 2], [4, 5]]
-  print(x[{new_axis, 0}].shape());  // → (1, 3)
+  print(x[{new_axis, 0}].shape());          // → (1, 3)
   // Where a condition holds.
   print(x[greater(x, 2.0)]);  // → [3, 4, 5]
 }
 
 EXAMPLE(flip, roll, fliplr, flipud, rot90) {
   const Tensor x = Tensor::matrix({{1, 2}, {3, 4}});
-  print(flip(x, 0), flip(x));  // → [[3, 4], [1, 2]] [[4, 3], [2, 1]]
-  print(fliplr(x), flipud(x));  // → [[2, 1], [4, 3]] [[3, 4], [1, 2]]
+  print(flip(x, 0), flip(x));                              // → [[3, 4], [1, 2]] [[4, 3], [2, 1]]
+  print(fliplr(x), flipud(x));                             // → [[2, 1], [4, 3]] [[3, 4], [1, 2]]
   print(rot90(x), roll(Tensor::vector({1, 2, 3}), 1, 0));  // → [[2, 4], [1, 3]] [3, 1, 2]
 }
 
 EXAMPLE(pad, Padding, PadMode) {
   const Tensor x = Tensor::vector({1, 2, 3});
   // One zero before, two after.
-  print(pad(x, {{1, 2}}));  // → [0, 1, 2, 3, 0, 0]
+  print(pad(x, {{1, 2}}));                    // → [0, 1, 2, 3, 0, 0]
   print(pad(x, {{2, 0}}, PadMode::reflect));  // → [3, 2, 1, 2, 3]
 }
 
@@ -73,7 +73,7 @@ EXAMPLE(split, chunk, unstack) {
   const Tensor x = Tensor::vector({1, 2, 3, 4});
   const std::vector<Tensor> parts = split(x, {1, 3}, 0);
   print(parts[0], parts[1]);  // → [1] [2, 3, 4]
-  print(chunk(x, 2, 0)[1]);  // → [3, 4]
+  print(chunk(x, 2, 0)[1]);   // → [3, 4]
   Tape tape;
   const auto [a, b] = unstack<2>(tape.constant(Tensor::matrix({{1, 2}, {3, 4}})));
   print(a, b);  // → [1, 2] [3, 4]
@@ -95,29 +95,29 @@ EXAMPLE(scatter_add, scatter) {
   const Tensor index = Tensor::from<std::int64_t>({0, 2, 0}, {3});
   // 1 and 3 meet at 0.
   print(scatter_add(Tensor::vector({1, 2, 3}), 0, index, 4));  // → [4, 0, 2, 0]
-  print(scatter(Tensor::zeros({4}), 0, index, 5.0));  // → [5, 0, 5, 0]
+  print(scatter(Tensor::zeros({4}), 0, index, 5.0));           // → [5, 0, 5, 0]
 }
 
 EXAMPLE(index_select, index_add, index_copy) {
   const Tensor x = Tensor::matrix({{1, 2}, {3, 4}, {5, 6}});
   const Tensor rows = Tensor::from<std::int64_t>({2, 0}, {2});
-  print(index_select(x, 0, rows));  // → [[5, 6], [1, 2]]
+  print(index_select(x, 0, rows));                                 // → [[5, 6], [1, 2]]
   print(index_add(Tensor::matrix({{1, 1}, {2, 2}}), 0, rows, 3));  // → [[2, 2], [0, 0], [1, 1]]
-  print(index_copy(x, 0, rows, Tensor::zeros({2, 2})));  // → [[0, 0], [3, 4], [0, 0]]
+  print(index_copy(x, 0, rows, Tensor::zeros({2, 2})));            // → [[0, 0], [3, 4], [0, 0]]
 }
 
 EXAMPLE(index, index_put, ravel_multi_index) {
   const Tensor x = Tensor::matrix({{1, 2}, {3, 4}});
   const Tensor i = Tensor::from<std::int64_t>({0, 1}, {2});
   // The diagonal.
-  print(index(x, {i, i}));  // → [1, 4]
+  print(index(x, {i, i}));                              // → [1, 4]
   print(index_put(x, {i, i}, Tensor::vector({7, 8})));  // → [[7, 2], [3, 8]]
   print(ravel_multi_index(std::vector{i, i}, {2, 2}));  // → [0, 3]
 }
 
 EXAMPLE(nonzero, masked_select) {
   const Tensor x = Tensor::vector({0, 3, 0, 4});
-  print(nonzero(x));  // → [[1], [3]]
+  print(nonzero(x));               // → [[1], [3]]
   print(masked_select(x, x > 3));  // → [4]
 }
 
@@ -125,7 +125,7 @@ EXAMPLE(embedding, one_hot) {
   const Tensor table = Tensor::matrix({{1, 2}, {3, 4}, {5, 6}});
   const Tensor ids = Tensor::from<std::int64_t>({2, 0}, {2});
   print(embedding(table, ids));  // → [[5, 6], [1, 2]]
-  print(one_hot(ids, 3));  // → [[0, 0, 1], [1, 0, 0]]
+  print(one_hot(ids, 3));        // → [[0, 0, 1], [1, 0, 0]]
 }
 
 EXAMPLE(full, full_like, zeros, ones, zeros_like, ones_like) {
@@ -149,15 +149,15 @@ EXAMPLE(eye) {
 
 EXAMPLE(diag, diagonal, diag_embed, trace) {
   const Tensor x = Tensor::matrix({{1, 2}, {3, 4}});
-  print(diag(x), diagonal(x, 1), trace(x));  // → [1, 4] [2] 5
-  print(diag(Tensor::vector({1, 2})));  // → [[1, 0], [0, 2]]
+  print(diag(x), diagonal(x, 1), trace(x));   // → [1, 4] [2] 5
+  print(diag(Tensor::vector({1, 2})));        // → [[1, 0], [0, 2]]
   print(diag_embed(Tensor::vector({1, 2})));  // → [[1, 0], [0, 2]]
 }
 
 EXAMPLE(block_diag, kron, cross) {
   const Tensor a = Tensor::matrix({{1, 2}}), b = Tensor::matrix({{3}});
-  print(block_diag({a, b}));  // → [[1, 2, 0], [0, 0, 3]]
-  print(kron(a, Tensor::matrix({{1, 10}})));  // → [[1, 10, 2, 20]]
+  print(block_diag({a, b}));                                           // → [[1, 2, 0], [0, 0, 3]]
+  print(kron(a, Tensor::matrix({{1, 10}})));                           // → [[1, 10, 2, 20]]
   print(cross(Tensor::vector({1, 0, 0}), Tensor::vector({0, 1, 0})));  // → [0, 0, 1]
 }
 

@@ -55,7 +55,7 @@ EXAMPLE(RateSchedule, constant_rate, step_decay, StepDecayOptions, exponential_d
 
 EXAMPLE(cosine_decay, CosineDecayOptions, warm_up, WarmUpOptions, one_cycle, OneCycleOptions) {
   const RateSchedule rate = warm_up({.steps = 10}, cosine_decay({.rate = 1, .steps = 100}));
-  print(rate(0), rate(10), rate.at(60), rate(110));  // → 0.3333 1 0.5 0
+  print(rate(0), rate(10), rate.at(60), rate(110));    // → 0.3333 1 0.5 0
   print(one_cycle({.highest = 1, .steps = 100})(30));  // → 0.9995
 }
 
@@ -91,7 +91,7 @@ EXAMPLE(clip_by_norm) {
   Tape tape;
   const Gradients gradients = gradients_at(tape, Tensor::vector({3, 4}));
   // The norm before.
-  print(clip_by_norm(gradients, 1));  // → 10
+  print(clip_by_norm(gradients, 1));       // → 10
   print(gradients.entries()[0].gradient);  // → [0.6, 0.8]
 }
 
@@ -114,7 +114,7 @@ EXAMPLE(LossScaler, LossScalerOptions) {
   const Var w = tape.parameter(Tensor::vector({1, 2}));
   const Gradients gradients = backward(scaler.scale(sum(square(w))));
   if (scaler.unscale(gradients)) print(gradients[w], scaler.loss());  // → [2, 4] 5
-  print(scaler.scale(), scaler.skipped(), scaler.steps());  // → 1024 0 1
+  print(scaler.scale(), scaler.skipped(), scaler.steps());            // → 1024 0 1
 }
 
 EXAMPLE(save_training, load_training, TrainingPart, integer_at, text_at) {
@@ -136,7 +136,7 @@ EXAMPLE(read_training_state, write_training_state, TrainingState) {
 EXAMPLE(save_safetensors, load_safetensors, load_safetensors_file, SafetensorsFile,
         map_safetensors) {
   save_safetensors("w.safetensors", {{"w", Tensor::vector({1, 2})}}, {{"made by", "me"}});
-  print(load_safetensors("w.safetensors").at("w"));  // → [1, 2]
+  print(load_safetensors("w.safetensors").at("w"));                      // → [1, 2]
   print(load_safetensors_file("w.safetensors").metadata.at("made by"));  // → me
   // Stays in the file.
   print(map_safetensors("w.safetensors").at("w"));  // → [1, 2]
