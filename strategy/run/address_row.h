@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,35 +16,36 @@ class AddressRow {
   template <class Set>
   void learn(std::span<std::byte** const> places, const Set& set) {
     changing_.clear();
-    is_odd_ = false;
+    runs_ = 0;
     set(0);
     for (std::byte** const place : places) changing_.push_back({place, {*place, nullptr}, 0});
     set(1);
-    for (Changing& each : changing_) each.next[1] = *each.place;
+    for (Changing& each : changing_) each.addresses[1] = *each.place;
     set(2);
-    for (Changing& each : changing_) each.distance = *each.place - each.next[0];
+    for (Changing& each : changing_) each.distance = *each.place - each.addresses[0];
     std::erase_if(changing_, [](const Changing& each) {
-      return each.next[0] == each.next[1] && each.distance == 0;
+      return each.addresses[0] == each.addresses[1] && each.distance == 0;
     });
   }
   /// Sets the addresses of the next run; after `learn`, those of the first one.
   void next() {
+    const bool is_learned = runs_ < 2;
     for (Changing& each : changing_) {
-      std::byte*& address = each.next[is_odd_ ? 1 : 0];
+      std::byte*& address = each.addresses[runs_ % 2];
+      if (!is_learned) address += each.distance;
       *each.place = address;
-      address += each.distance;
     }
-    is_odd_ = !is_odd_;
+    ++runs_;
   }
 
  private:
   struct Changing {
     std::byte** place;
-    std::byte* next[2];  // of the next run that is even, and of the next one that is odd
+    std::byte* addresses[2];  // of the last run that was even, and of the last one that was odd
     std::ptrdiff_t distance;
   };
   std::vector<Changing> changing_;
-  bool is_odd_ = false;  // the next run
+  std::uint32_t runs_ = 0;
 };
 
 }  // namespace palimpsest

@@ -35,13 +35,14 @@ LoopStep oscillate(std::span<const Var> s, std::span<const Var> captured, const 
                    const Var& n) {
   const Var x = s[0] + 0.1 * s[1];
   const Var v = captured[0] * s[1] - 0.1 * mean(sin(x)) + 0.01 * mean(force) * cos(0.2 * n);
-  return {{x, v, s[2] + 1}, {sum(x * x) + v * v, x}};
+  return {{x, v, s[2] + 1}, {sum(x * x) + v * v, 2.0 * x}};
 }
 
+/// Its output is its state, which is copied.
 LoopStep scale(std::span<const Var> s, std::span<const Var> weights, const Var& input,
                const Var& n) {
   const Var next = tanh(s[0] * weights[0] + weights[1] * input + 0.01 * n);
-  return {{next}, {}};
+  return {{next}, {next}};
 }
 
 /// Each step draws random numbers, and has operations that are no native code.
