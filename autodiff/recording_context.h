@@ -6,8 +6,9 @@
 
 namespace palimpsest {
 
-/// What the nodes of a tape that are recorded next have in common. Guards change it while they
-/// exist, such as `Tape::Scope`, `Tape::NoGradient`, and those in autodiff/recording_guards.h.
+/// The scopes, source line and random streams of the nodes that a tape records next. Guards change
+/// it while they exist, such as `Tape::Scope`, `Tape::NoGradient`, and those in
+/// autodiff/recording_guards.h.
 struct RecordingContext {
   /// Scopes, as texts of the tape's nodes.
   struct Scopes {

@@ -30,7 +30,7 @@ inline constexpr std::uint32_t none = 0xffffffffu;
 /// and the shapes of values that have a state budget.
 class WengertList {
  public:
-  /// What a node is recorded with, besides its operation. Scopes are texts of the list.
+  /// The labels of a node. Scopes are numbers of texts.
   struct Labels {
     std::uint32_t scope = 0;  ///< all scopes, joined by '/'
     std::uint32_t stage = 0;  ///< those that end stages

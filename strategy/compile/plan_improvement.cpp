@@ -10,9 +10,9 @@ namespace palimpsest {
 namespace {
 
 constexpr double longest_round = 2;
-/// The whole planner plans graphs of up to so many nodes even at first, with quick layouts: a fast
-/// planner would save less time than its plans cost. tests/programs/program_passes.cpp checks the
-/// number of nodes.
+/// Graphs of up to so many nodes are planned by the whole planner even at first, with quick
+/// layouts. A fast planner would save less time than its plans cost. The number is also checked by
+/// tests/programs/program_passes.cpp.
 constexpr std::size_t few_nodes = 83;
 constexpr int most_rounds_without_gain = 3;
 /// The least saving that counts as a gain, as a share of the cost of one pass.
