@@ -39,7 +39,7 @@ void fill_rows(std::size_t keys, std::vector<std::uint32_t>& first,
   for_each([&](std::uint32_t key, std::uint32_t entry) { entries[end[key]++] = entry; });
 }
 
-/// Fast for the exponents that weights have. `std::pow` took a twentieth of planning.
+/// `std::pow`, fast for the exponents that weights have.
 double power(double base, double exponent) {
   if (exponent == 0) return 1;
   if (exponent == 0.5) return std::sqrt(base);
