@@ -83,26 +83,31 @@ bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 template <class T>
-void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
+BlockedGemm<T> blocked(const Gemm<T>& product) {
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
-  if (m == 0 || n == 0) return;
   BlockedGemm<T> call{.product = product};
-  if (is_packed<T>(m, n, k)) {
-    const std::int64_t room = columns_at_once<T>(m, n);
-    Gemm<T>& p = call.product;
-    call.transpose_c = is_better_transposed(product);
-    if (call.transpose_c) {
-      std::swap(p.m, p.n);
-      std::swap(p.a, p.b);
-      std::swap(p.lda, p.ldb);
-      p.transpose_a = !product.transpose_b;
-      p.transpose_b = !product.transpose_a;
-    }
-    const std::int64_t blocks = divide_up(p.n, room);
-    call.columns_block = blocks == 1 ? p.n : round_up(divide_up(p.n, blocks), tile_columns);
-    call.depth_block = depth_at_once<T>(k);
-    call.packed_size = room * round_up(call.depth_block, depth_step<T>);
-    call.packed_b = reinterpret_cast<T*>(workspace.data());
+  if (!is_packed<T>(m, n, k)) return call;
+  const std::int64_t room = columns_at_once<T>(m, n);
+  Gemm<T>& p = call.product;
+  call.transpose_c = is_better_transposed(product);
+  if (call.transpose_c) {
+    std::swap(p.m, p.n);
+    std::swap(p.a, p.b);
+    std::swap(p.lda, p.ldb);
+    p.transpose_a = !product.transpose_b;
+    p.transpose_b = !product.transpose_a;
+  }
+  const std::int64_t blocks = divide_up(p.n, room);
+  call.columns_block = blocks == 1 ? p.n : round_up(divide_up(p.n, blocks), tile_columns);
+  call.depth_block = depth_at_once<T>(k);
+  call.packed_size = room * round_up(call.depth_block, depth_step<T>);
+  return call;
+}
+
+template <class T>
+void run_blocked(BlockedGemm<T>& call, std::byte* workspace) {
+  if (call.packed_size > 0) {
+    call.packed_b = reinterpret_cast<T*>(workspace);
     call.packed_a = call.packed_b + call.packed_size;
   }
   if constexpr (sizeof(T) == 8) {
@@ -114,6 +119,13 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   }
 }
 
+template <class T>
+void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
+  if (product.m == 0 || product.n == 0) return;
+  BlockedGemm<T> call = blocked(product);
+  run_blocked(call, workspace.data());
+}
+
 template bool has_own_products<float>();
 template bool has_own_products<double>();
 template bool has_own_products<BFloat16>();
@@ -122,6 +134,10 @@ template bool gemm_writes_once<double>(std::int64_t, std::int64_t, std::int64_t)
 template Bytes gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<BFloat16>(std::int64_t, std::int64_t, std::int64_t);
+template BlockedGemm<float> blocked(const Gemm<float>&);
+template BlockedGemm<double> blocked(const Gemm<double>&);
+template void run_blocked(BlockedGemm<float>&, std::byte*);
+template void run_blocked(BlockedGemm<double>&, std::byte*);
 template void gemm_serial(const Gemm<float>&, std::span<std::byte>);
 template void gemm_serial(const Gemm<double>&, std::span<std::byte>);
 template void gemm_serial(const Gemm<BFloat16>&, std::span<std::byte>);

@@ -72,6 +72,9 @@ void gemm(const Gemm<T>& product, std::span<std::byte> workspace);
 template <class T>
 Bytes parallel_gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
 
+/// True if `gemm` is `gemm_serial`, whatever the number of threads.
+bool gemm_is_serial(std::int64_t m, std::int64_t n, std::int64_t k);
+
 /// One axis of a batch: its size, and each operand's stride along it in elements.
 struct BatchAxis {
   std::int64_t size = 1;

@@ -197,12 +197,14 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
 
 }  // namespace
 
+bool gemm_is_serial(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < serial_volume;
+}
+
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace) {
-  if (outputs.empty() && terms.empty() &&
-      static_cast<double>(first.m) * static_cast<double>(first.n) * static_cast<double>(first.k) <
-          serial_volume) {
+  if (outputs.empty() && terms.empty() && gemm_is_serial(first.m, first.n, first.k)) {
     return gemm_serial(first, workspace);  // as `Split` would have it
   }
   const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads(),

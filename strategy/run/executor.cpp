@@ -189,15 +189,17 @@ void Executor::find_code() {
     code = service.code;
     is_timed_ = service.is_timed && !settings_.profile && settings_.after_step == nullptr;
   }
-  if (code != nullptr && (code != code_ || !settings_.same_tape)) code->fill_table(*tape_, table_);
+  if (code != nullptr && (code != code_ || !settings_.same_tape)) {
+    code->fill_table(*tape_, table_);
+    has_run_ = code->runs(*tape_);
+  }
   code_ = code;
 }
 
 /// True if one function carries out all instructions.
 bool Executor::runs_as_one() const {
-  return alone_ && code_ != nullptr && code_->run() != nullptr && settings_.is_step &&
-         arena_ != nullptr && touched_.empty() && !settings_.profile &&
-         settings_.after_step == nullptr;
+  return alone_ && code_ != nullptr && has_run_ && settings_.is_step && arena_ != nullptr &&
+         touched_.empty() && !settings_.profile && settings_.after_step == nullptr;
 }
 
 void Executor::run_as_one() {

@@ -135,6 +135,7 @@ class Executor {
   std::shared_ptr<NativeProgram> native_;
   const MachineCode* code_ = nullptr;             // of `native_`; null while groups are interpreted
   std::vector<const void*> table_;                // of `code_`
+  bool has_run_ = false;                          // `code_` has a function for the whole tape
   bool is_timed_ = false;                         // native code is compared with the interpreter
   bool can_run_again_ = false;                    // the last run was one call of its code
   std::optional<std::pair<Bytes, Bytes>> peaks_;  // live and highest, of a run in the arena

@@ -1,11 +1,15 @@
 #include "strategy/compile/native/machine_code.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace palimpsest {
 
-MachineCode::MachineCode(const ProgramSource& source, LoadedLibrary loaded)
-    : loaded_(std::move(loaded)), table_(source.table), is_complete_(source.is_complete) {
+MachineCode::MachineCode(ProgramSource source, LoadedLibrary loaded)
+    : loaded_(std::move(loaded)),
+      table_(std::move(source.table)),
+      products_(std::move(source.products)),
+      is_complete_(source.is_complete) {
   const NativeLibrary& library = *loaded_.library;
   for (const ProgramSource::Group& group : source.groups) {
     Group& made = groups_.emplace_back();
@@ -14,6 +18,13 @@ MachineCode::MachineCode(const ProgramSource& source, LoadedLibrary loaded)
     made.first_entry = group.first_entry;
   }
   if (source.has_run) run_ = reinterpret_cast<Run>(library.function("run"));
+}
+
+bool MachineCode::runs(const Tape& tape) const {
+  if (run_ == nullptr) return false;
+  return std::ranges::all_of(products_, [&](const ProgramSource::Product& product) {
+    return product.node == none || tape.attributes(product.node) == product.attributes;
+  });
 }
 
 void MachineCode::fill_table(const Tape& tape, std::vector<const void*>& table) const {

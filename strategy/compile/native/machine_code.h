@@ -18,7 +18,7 @@ class MachineCode {
                        const void* const* table, void (*step)(void* executor, std::uint32_t index),
                        void* executor);
 
-  MachineCode(const ProgramSource& source, LoadedLibrary loaded);
+  MachineCode(ProgramSource source, LoadedLibrary loaded);
 
   /// The code of the group that an instruction runs; null if it is interpreted.
   FusedKernel::Code group(std::size_t step) const { return groups_[step].code; }
@@ -27,6 +27,9 @@ class MachineCode {
   Run run() const { return run_; }
   /// True if `run` never calls `step`.
   bool is_complete() const { return is_complete_; }
+  /// True if `run` carries out the program of `tape`, which may differ in attributes from the one
+  /// that the code was made for.
+  bool runs(const Tape& tape) const;
   /// Fills in the addresses that the code needs. Some of them point into the tape.
   void fill_table(const Tape& tape, std::vector<const void*>& table) const;
 
@@ -41,6 +44,7 @@ class MachineCode {
   LoadedLibrary loaded_;
   std::vector<Group> groups_;  // by step
   std::vector<GroupSource::Entry> table_;
+  std::vector<ProgramSource::Product> products_;
   Run run_ = nullptr;
   bool is_complete_ = false;
 };

@@ -29,6 +29,8 @@ typedef struct {
   i64 n;
 } pointwise_call;
 typedef void (*pointwise_kernel)(const pointwise_call*);
+typedef void (*product)(const void* prepared, const char* a, const char* b, const char* addend,
+                        char* y, char* workspace);
 typedef void (*fold_begin)(char* state, i64 elements);
 typedef void (*fold_add)(char* state, const char* x, i64 n);
 typedef void (*fold_end)(char* state, char* total);

@@ -141,7 +141,7 @@ void NativeProgram::make(const CompilePriority& priority) {
     is_settled_ = true;
     return;
   }
-  code_ = std::make_unique<const MachineCode>(source_, std::move(loaded));
+  code_ = std::make_unique<const MachineCode>(std::move(source_), std::move(loaded));
   source_ = {};
   ready_.store(code_.get(), std::memory_order_release);
 }

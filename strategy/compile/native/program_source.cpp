@@ -4,6 +4,7 @@
 #include <set>
 
 #include "strategy/compile/native/formulas.h"
+#include "strategy/compile/native/step_source.h"
 
 namespace palimpsest {
 namespace {
@@ -133,8 +134,7 @@ class Builder {
       if (step.operation == nullptr) continue;
       const ProgramSource::Group& group = made_.groups[index];
       if (!is_native(index)) {
-        to += "  step(executor, " + std::to_string(index) + ");\n";
-        made_.is_complete = false;
+        write_step(index, to);
         continue;
       }
       std::string inputs;
@@ -150,6 +150,16 @@ class Builder {
             std::to_string(step.group->elements()) + ");\n  }\n";
     }
     to += "}\n";
+  }
+
+  void write_step(std::size_t index, std::string& to) {
+    const Instruction& step = instructions_.steps()[index];
+    const bool is_group = step.group != nullptr;
+    const std::optional<std::string> text =
+        is_group ? std::nullopt : step_source(instructions_, step, tape_, made_);
+    if (comments_ && !is_group) to += comment(step);
+    to += text ? *text : "  step(executor, " + std::to_string(index) + ");\n";
+    made_.is_complete = made_.is_complete && text;
   }
 
   const Instructions& instructions_;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "autodiff/operations/prepared_product.h"
 #include "strategy/compile/instructions.h"
 #include "strategy/compile/native/group_source.h"
 
@@ -16,9 +18,16 @@ struct ProgramSource {
     std::string name;               ///< empty: the group is interpreted
     std::uint32_t first_entry = 0;  ///< in the table
   };
+  /// A product that `run` calls.
+  struct Product {
+    std::shared_ptr<const PreparedProduct> prepared;
+    NodeId node;  ///< whose attributes on the tape must be equal to these; none: any
+    Attributes attributes;
+  };
   std::string text;           ///< empty if no group has code
   std::vector<Group> groups;  ///< by step of the instructions
   std::vector<GroupSource::Entry> table;
+  std::vector<Product> products;
   bool has_run = false;         ///< the function `run` carries out the whole program
   bool is_complete = false;     ///< `run` does so without the executor
   std::uint32_t functions = 0;  ///< different ones

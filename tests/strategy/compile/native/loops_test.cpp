@@ -131,6 +131,33 @@ TEST_CASE("a scan with functions, products and step numbers", "[native]") {
       1);
 }
 
+TEST_CASE("a scan of an LSTM cell", "[native]") {
+  for (const std::int64_t batch : {1, 3}) {
+    CAPTURE(batch);
+    check_gradients(
+        [&](Tape& tape, std::vector<Var>& parameters) {
+          const auto parameter = [&](const Shape& shape, DType dtype) {
+            const auto shift = static_cast<double>(parameters.size() + 1);
+            parameters.push_back(tape.parameter(numbers(shape, dtype, shift)));
+            return parameters.back() * 0.1;
+          };
+          const CellParameters cell{parameter({8, 48}, DType::f32), parameter({12, 48}, DType::f32),
+                                    parameter({48}, DType::f32)};
+          const Var still = tape.constant(Tensor::zeros({batch, 12}, DType::f32));
+          const Var none = tape.constant(Tensor::scalar(0, DType::f32));
+          const Var sequence = parameter({30, batch, 8}, DType::f32);
+          const LoopResult made =
+              scan({still, still, none}, 30, {sequence},
+                   [&](std::span<const Var> s, std::span<const Var> inputs, const StepNumber&) {
+                     const LstmState next = lstm_cell(inputs[0], {s[0], s[1]}, cell);
+                     return LoopStep{{next.h, next.c, s[2] + sum(next.h * next.h)}};
+                   });
+          return made.state[2];
+        },
+        2);
+  }
+}
+
 TEST_CASE("a scan whose steps draw random numbers", "[native]") {
   check_gradients(
       [](Tape& tape, std::vector<Var>& parameters) {
