@@ -55,8 +55,8 @@ struct BlockedGemm {
   T* packed_b = nullptr;         ///< null if nothing is packed
   std::int64_t packed_size = 0;  ///< elements at packed_b
 };
-/// The blocking of a product with elements, without workspace. Only sizes determine it, so the
-/// addresses of the operands may be set later; `transpose_c` exchanges a and b.
+/// The blocking of a product with elements, without workspace. Sizes and transposes determine it,
+/// so the addresses of the operands may be set later; `transpose_c` exchanges a and b.
 template <class T>
 BlockedGemm<T> blocked(const Gemm<T>& product);
 /// Computes it on the calling thread, with the workspace of `gemm_serial`.

@@ -1,7 +1,5 @@
 #include "autodiff/operations/prepared_product.h"
 
-#include <type_traits>
-
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/batched_product.h"
 #include "autodiff/operations/registry.h"
@@ -19,7 +17,8 @@ class Prepared final : public PreparedProduct {
  private:
   static void multiply(const void* prepared, const std::byte* a, const std::byte* b,
                        const std::byte* addend, std::byte* y, std::byte* workspace) {
-    BlockedGemm<T> call = static_cast<const Prepared*>(prepared)->call_;
+    BlockedGemm<T> call =
+        static_cast<const Prepared*>(static_cast<const PreparedProduct*>(prepared))->call_;
     Gemm<T>& p = call.product;
     p.a = reinterpret_cast<const T*>(call.transpose_c ? b : a);
     p.b = reinterpret_cast<const T*>(call.transpose_c ? a : b);

@@ -18,7 +18,7 @@ class PreparedProduct {
                        const std::byte* addend, std::byte* y, std::byte* workspace);
 
   virtual ~PreparedProduct() = default;
-  /// The function to call, with this object as `prepared`.
+  /// The function to call, with this `PreparedProduct` as `prepared`.
   virtual Run run() const = 0;
 };
 

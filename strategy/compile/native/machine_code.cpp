@@ -23,7 +23,7 @@ MachineCode::MachineCode(ProgramSource source, LoadedLibrary loaded)
 bool MachineCode::runs(const Tape& tape) const {
   if (run_ == nullptr) return false;
   return std::ranges::all_of(products_, [&](const ProgramSource::Product& product) {
-    return product.node == none || tape.attributes(product.node) == product.attributes;
+    return tape.attributes(product.node) == product.attributes;
   });
 }
 

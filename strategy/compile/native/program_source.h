@@ -21,7 +21,7 @@ struct ProgramSource {
   /// A product that `run` calls.
   struct Product {
     std::shared_ptr<const PreparedProduct> prepared;
-    NodeId node;  ///< whose attributes on the tape must be equal to these; none: any
+    NodeId node;  ///< whose attributes on the tape must be equal to these
     Attributes attributes;
   };
   std::string text;           ///< empty if no group has code

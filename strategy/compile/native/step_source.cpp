@@ -1,8 +1,5 @@
 #include "strategy/compile/native/step_source.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "strategy/compile/native/formulas.h"
 #include "strategy/compile/native/source_text.h"
 
@@ -24,7 +21,8 @@ class StepWriter {
         to_(to) {}
 
   std::optional<std::string> write() {
-    const bool is_plain = !step_.is_of_user && step_.epilogue == nullptr && step_.outputs == 1;
+    const bool is_plain = !step_.is_of_user && step_.given == nullptr &&
+                          step_.epilogue == nullptr && step_.outputs == 1;
     if (!is_plain) return {};
     if (std::optional<std::string> text = product()) return text;
     if (step_.accumulates) return {};
@@ -45,12 +43,11 @@ class StepWriter {
   }
 
   std::optional<std::string> product() {
-    const bool is_given = step_.given != nullptr && !step_.accumulates;
-    const Attributes& attributes = is_given ? *step_.given : tape_.attributes(step_.node);
+    const Attributes& attributes = tape_.attributes(step_.node);
     const auto prepared =
         prepared_product(*step_.operation, attributes, operands_.first(step_.inputs), output());
     if (prepared == nullptr) return {};
-    to_.products.push_back({prepared, is_given ? none : step_.node, attributes});
+    to_.products.push_back({prepared, step_.node, attributes});
     const std::string function = entry(reinterpret_cast<const void*>(prepared->run()));
     const std::string addend = step_.inputs > 2 ? at(2) : "0";
     const std::string workspace =
@@ -60,15 +57,14 @@ class StepWriter {
   }
 
   std::optional<std::string> copies() const {
-    if (step_.given != nullptr) return {};
     const NodeView view(tape_.nodes(), step_.node);
-    const std::vector<Stretch> stretches = step_.operation->stretches(view);
+    std::vector<Stretch> stretches = step_.operation->stretches(view);
     const bool is_all = !stretches.empty() && stretches.back().end == output().elements();
+    std::erase_if(stretches, [](const Stretch& each) { return each.begin == each.end; });
     if (!is_all || stretches.size() > most_stretches) return {};
     std::string text;
     const Bytes size = size_of(output().dtype());
     for (const Stretch& each : stretches) {
-      if (each.begin == each.end) continue;
       const std::string to = result() + " + " + text_of(each.begin * size);
       const std::string bytes = text_of((each.end - each.begin) * size);
       if (each.input < 0) {

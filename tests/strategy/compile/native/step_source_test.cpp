@@ -1,4 +1,5 @@
 // Instructions of native steps that are not fused groups.
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,16 +15,18 @@
 namespace palimpsest {
 namespace {
 
-/// A program on buffers, and what a run of it returns.
+/// A program on buffers. It has a native group, apart from the results that a test adds.
 struct OnBuffers {
   std::shared_ptr<Tape> tape = std::make_shared<Tape>();
   std::vector<Var> arguments;
-  std::vector<Var> results;
+  std::vector<Var> results{tanh(argument({5}, DType::f32)) * 2.0};
 
-  Var argument(const Shape& shape, DType dtype) {
-    const auto shift = static_cast<double>(arguments.size());
-    arguments.push_back(tape->parameter(numbers(shape, dtype, 1 + shift)));
+  Var argument(const Tensor& value) {
+    arguments.push_back(tape->parameter(value));
     return arguments.back();
+  }
+  Var argument(const Shape& shape, DType dtype) {
+    return argument(numbers(shape, dtype, 1 + static_cast<double>(arguments.size())));
   }
   BufferProgramPtr compiled() const {
     BufferInterface interface{{}, {}, static_cast<NodeId>(tape->node_count())};
@@ -32,85 +35,163 @@ struct OnBuffers {
     LoopBudgets loops;
     return *compile_for_buffers(tape, interface, {.threads = 1}, loops);
   }
-  std::vector<Tensor> run(const BufferProgramPtr& program, NativeCode native) const {
-    std::vector<std::byte> memory(static_cast<std::size_t>(program->workspace()) + 64);
-    const std::size_t skipped = 64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
-    BufferRunner runner(program, std::span(memory).subspan(skipped));
-    runner.set_native(native);
+};
+
+/// Runs a program.
+class Runs {
+ public:
+  Runs(const BufferProgramPtr& program, NativeCode native)
+      : memory_(static_cast<std::size_t>(program->workspace()) + 64),
+        runner_(program, std::span(memory_).subspan(
+                             64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64)) {
+    runner_.set_native(native);
+  }
+  /// The results of a program of the same structure, for the arguments and attributes of `from`.
+  std::vector<Tensor> of(const OnBuffers& from) {
     std::vector<Tensor> made;
-    std::vector<std::byte*> from;
-    std::vector<std::byte*> to;
-    for (const Var& each : arguments) from.push_back(tape->buffer(each.id()).get());
-    for (const Var& each : results) {
-      made.push_back(Tensor::zeros(each.shape(), each.dtype()));
-      to.push_back(made.back().raw());
+    std::vector<std::byte*> arguments;
+    std::vector<std::byte*> results;
+    for (const Var& each : from.arguments) {
+      arguments.push_back(from.tape->buffer(each.id()).get());
     }
-    for (std::uint32_t round = 0; round < 2; ++round) runner.run(from, to, round);
+    for (const Var& each : from.results) {
+      made.push_back(Tensor::full(each.shape(), 7, each.dtype()));
+      results.push_back(made.back().raw());
+    }
+    runner_.run(*from.tape, arguments, results, 0);
     return made;
   }
-  /// Whether native code carries out the whole program. Checks its bits.
-  bool is_complete() const {
-    const BufferProgramPtr program = compiled();
-    const std::vector<Tensor> expected = run(program, NativeCode::off);
-    const std::vector<Tensor> found = run(program, NativeCode::at_once);
-    for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
-    return program_source(*program->instructions(), *tape, false).is_complete;
-  }
+  /// Whether one function carried out the last run, with or without calls of the executor.
+  bool is_one_function() const { return runner_.executor().can_run_again(); }
+
+ private:
+  std::vector<std::byte> memory_;
+  BufferRunner runner_;
 };
+
+void check_same(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    CHECK(same_bits(found[i], expected[i]));
+  }
+}
+
+/// Whether native code carries out the whole program without the executor. Checks that it runs, and
+/// its bits.
+bool is_complete(const OnBuffers& program) {
+  const BufferProgramPtr compiled = program.compiled();
+  Runs native(compiled, NativeCode::at_once);
+  const std::vector<Tensor> found = native.of(program);
+  CHECK(native.is_one_function());
+  check_same(found, Runs(compiled, NativeCode::off).of(program));
+  return program_source(*compiled->instructions(), *program.tape, false).is_complete;
+}
 
 TEST_CASE("small products need no call of the executor", "[native]") {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const std::int64_t m : {1, 2, 7, 33}) {
-      for (const std::int64_t k : {1, 5, 24}) {
-        for (const int transposed : {0, 1, 2, 3}) {
-          CAPTURE(dtype, m, k, transposed);
-          const bool of_a = transposed % 2 == 1;
-          const bool of_b = transposed > 1;
-          OnBuffers program;
-          const Var a = program.argument(of_a ? Shape{k, m} : Shape{m, k}, dtype);
-          const Var b = program.argument(of_b ? Shape{40, k} : Shape{k, 40}, dtype);
-          const Var c = program.argument({m, 40}, dtype);
-          // The second product is added to the first.
-          const MatmulOptions options{of_a, of_b};
-          program.results = {matmul(a, b, options) + matmul(a, 0.5 * b, options) + tanh(c)};
-          CHECK(program.is_complete());
+    for (const std::int64_t m : {1, 2, 7, 33, 100}) {
+      for (const std::int64_t n : {1, 3, 20, 40}) {
+        for (const std::int64_t k : {0, 1, 5, 24}) {
+          for (const int transposed : {0, 1, 2, 3}) {
+            CAPTURE(dtype, m, n, k, transposed);
+            const bool of_a = transposed % 2 == 1;
+            const bool of_b = transposed > 1;
+            OnBuffers program;
+            const Var a = program.argument(of_a ? Shape{k, m} : Shape{m, k}, dtype);
+            const Var b = program.argument(of_b ? Shape{n, k} : Shape{k, n}, dtype);
+            const Var c = program.argument({m, n}, dtype);
+            // The second product is added to the third argument where the kernel can.
+            const MatmulOptions options{of_a, of_b};
+            program.results.push_back(matmul(a, b, options));
+            program.results.push_back(matmul(a, b * 0.5, options) + c);
+            // A group without elements has no code.
+            CHECK(is_complete(program) == (k > 0));
+          }
         }
       }
     }
   }
 }
 
-TEST_CASE("short sums and concatenations need no call of the executor", "[native]") {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const std::int64_t n : {1, 2, 3, 32, 63, 64, 65, 300, 1000}) {
-      CAPTURE(dtype, n);
-      OnBuffers program;
-      const Var x = program.argument({1, n}, dtype);
-      const Var y = program.argument({1, 8}, dtype);
-      const Var weight = program.argument({n + 8, 8}, dtype);
-      const Var both = concat({x * x, y}, 1);
-      program.results = {sum(x) + 1.0, matmul(both, weight)};
-      CHECK(program.is_complete());
+TEST_CASE("a prepared product serves only tapes with its transposes", "[native]") {
+  const auto recorded = [](bool transpose_a, bool transpose_b) {
+    OnBuffers program;
+    const Var a = program.argument({12, 12}, DType::f64);
+    const Var b = program.argument({12, 12}, DType::f64);
+    program.results.push_back(matmul(a, b, {transpose_a, transpose_b}));
+    return program;
+  };
+  const OnBuffers first = recorded(false, false);
+  const BufferProgramPtr compiled = first.compiled();
+  Runs native(compiled, NativeCode::at_once);
+  Runs interpreted(compiled, NativeCode::off);
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      CAPTURE(transpose_a, transpose_b);
+      const OnBuffers other = recorded(transpose_a, transpose_b);
+      check_same(native.of(other), interpreted.of(other));
+      CHECK(native.is_one_function() == (!transpose_a && !transpose_b));
     }
   }
 }
 
+TEST_CASE("short sums need no call of the executor", "[native]") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t n : {1, 2, 3, 32, 63, 64, 65, 300, 1024, 1025}) {
+      CAPTURE(dtype, n);
+      OnBuffers program;
+      program.results.push_back(sum(program.argument({n}, dtype)));
+      program.results.push_back(sum(program.argument(Tensor::full({n}, -0.0, dtype))));
+      CHECK(is_complete(program) == (n <= 1024));
+    }
+  }
+  OnBuffers rows;
+  rows.results.push_back(sum(rows.argument({3, 20}, DType::f32), 1));
+  CHECK_FALSE(is_complete(rows));
+}
+
+TEST_CASE("concatenations need no call of the executor", "[native]") {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const std::size_t count : {2, 5, 17, 18}) {
+      CAPTURE(dtype, count);
+      OnBuffers program;
+      std::vector<Var> parts;
+      for (std::size_t i = 0; i < count; ++i) {
+        parts.push_back(program.argument({1, static_cast<std::int64_t>(i)}, dtype));
+      }
+      program.results.push_back(concat(parts, 1));
+      CHECK(is_complete(program) == (count - 1 <= 16));  // the first part is empty
+    }
+  }
+  OnBuffers gaps;
+  const Var x = gaps.argument({32}, DType::f64);
+  const Var y = gaps.argument({8}, DType::f64);
+  const Var z = gaps.argument({5}, DType::f64);
+  const std::vector<Var> parts{slice(x, 0, {2, 10}), slice(x, 0, {20, 25})};
+  gaps.results.push_back(vjp(parts, std::vector<Var>{x}, std::vector<Var>{y, z})[0]);
+  CHECK(is_complete(gaps));
+  OnBuffers columns;  // the parts are not contiguous
+  columns.results.push_back(
+      concat({columns.argument({4, 3}, DType::f32), columns.argument({4, 5}, DType::f32)}, 1));
+  CHECK_FALSE(is_complete(columns));
+}
+
 TEST_CASE("other instructions are left to the executor", "[native]") {
-  OnBuffers large;
-  large.results = {
-      matmul(large.argument({100, 100}, DType::f32), large.argument({100, 100}, DType::f32)) + 1.0};
-  CHECK_FALSE(large.is_complete());
-  OnBuffers batch;
-  batch.results = {
-      matmul(batch.argument({3, 4, 5}, DType::f64), batch.argument({3, 5, 4}, DType::f64)) + 1.0};
-  CHECK_FALSE(batch.is_complete());
-  OnBuffers half;
-  half.results = {matmul(half.argument({4, 5}, DType::bf16), half.argument({5, 4}, DType::bf16)) +
-                  1.0};
-  CHECK_FALSE(half.is_complete());
-  OnBuffers sorted;
-  sorted.results = {sort(sorted.argument({20}, DType::f64)).values + 1.0};
-  CHECK_FALSE(sorted.is_complete());
+  const auto check_left = [](const std::function<Var(OnBuffers&)>& record) {
+    OnBuffers program;
+    program.results.push_back(record(program));
+    CHECK_FALSE(is_complete(program));
+  };
+  check_left([](OnBuffers& p) {
+    return matmul(p.argument({100, 100}, DType::f32), p.argument({100, 100}, DType::f32));
+  });
+  check_left([](OnBuffers& p) {
+    return matmul(p.argument({3, 4, 5}, DType::f64), p.argument({3, 5, 4}, DType::f64));
+  });
+  check_left([](OnBuffers& p) {
+    return matmul(p.argument({4, 5}, DType::bf16), p.argument({5, 4}, DType::bf16));
+  });
+  check_left([](OnBuffers& p) { return sort(p.argument({20}, DType::f64)).values; });
 }
 
 }  // namespace
