@@ -4,6 +4,7 @@
 - Every name in the second column of docs/find-a-name.md must be declared in a header.
 - docs/pytorch-functions.md has 200 functions, of which at least 180 have a public function, and the others a reason.
 - Every name that a public header declares must appear in a page.
+- Every header that the reference shows must be installed.
 - Every capitalized name in a declaration of the reference must be declared in a header that it shows.
 - Sentences of the reference have whole tables, and no tag.
 - Every name in the code of a page must occur in the sources.
@@ -29,7 +30,7 @@ FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md",
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
                      r"|\w+_adjoint")
 # Names of Eigen and of the C library, and types that programs pass on without naming them.
-UNDECLARED = {"Dense", "DenseBase", "Eigen", "FunctionOfNoFamily", "INT64_MAX", "IsOfOneTape", "IsRowMajor",
+UNDECLARED = {"Dense", "DenseBase", "Eigen", "Engine", "FunctionOfNoFamily", "INT64_MAX", "IsOfOneTape", "IsRowMajor",
               "IsVectorAtCompileTime", "NodeLabels", "RunScope", "SparseMatrixBase"}
 FOLDERS = ["autodiff", "benchmarks", "checkpoint", "data", "docs", "examples", "nn", "packaging", "strategy", "tests",
            "tools"]
@@ -117,6 +118,8 @@ def check_public_names(root, pages):
     words = set(re.findall(r"\w+", text))
     headers = subprocess.run([sys.executable, root / "packaging/public_headers.py", root, *UMBRELLAS], check=True,
                              text=True, stdout=subprocess.PIPE).stdout.split()
+    for header in sorted(shown.difference(headers)):
+        yield f"{header}: the reference shows it, but it is not installed"
     for header in headers:
         code = (root / header).read_text(encoding="utf-8")
         if header not in shown and "namespace palimpsest" in code:

@@ -161,11 +161,6 @@ EXAMPLE(WengertList::labels, WengertList::name, WengertList::scope_of, WengertLi
   print(before.metadata_bytes() < nodes.metadata_bytes());                      // → true
 }
 
-EXAMPLE(PresentValues::changes, PresentValues::metadata_bytes) {
-  const PresentValues values;                        // those of a new tape
-  print(values.changes(), values.metadata_bytes());  // → 0 0
-}
-
 EXAMPLE(HandleEpochs::identity, HandleEpochs::has_kept) {
   Tape tape;
   const HandleEpochs handles(tape);
@@ -181,6 +176,24 @@ EXAMPLE(TapeIdentity::take, TapeIdentity::move_on, TapeIdentity::give_back) {
   print(identity.tape() == &tape, identity.epoch() - epoch);  // → true 1
   identity.give_back();
   print(identity.tape() == nullptr, identity.epoch() - epoch);  // → true 2
+}
+
+EXAMPLE(adjoint_of, arithmetic_of, with_slope) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(0)), dy = tape.constant(Tensor::scalar(3));
+  // dy · cos(x)
+  print(functions::adjoint_of<functions::Sin>(dy, x, /*parameters=*/nullptr));  // → 3
+  // The sine is no sum, difference or product.
+  print(functions::arithmetic_of<functions::Sin>() == ArithmeticStep::none);  // → true
+  // The value of tanh(x), with the derivative of 5x.
+  print(backward(functions::with_slope(tanh(x), 5 * x))[x]);  // → 5
+}
+
+EXAMPLE(Tape::is_temporary) {
+  Tape tape(lazy());
+  const Var x = tape.parameter(Tensor::scalar(3));
+  // Nodes stay on the tape until it is cleared.
+  print(x, tape.is_temporary());  // → 3 false
 }
 
 EXAMPLE(inner_of) {

@@ -127,9 +127,10 @@ EXAMPLE(sampled_matmul) {
   // → [3, 8]
 }
 
-EXAMPLE(SparsePattern::by_row, SparsePattern::by_column) {
+EXAMPLE(SparsePattern::by_row, SparsePattern::by_column, SparsePattern::described) {
   const SparsePattern pattern(2, 2, {0, 1, 2}, {1, 0});
   print(pattern.by_row().other[0], pattern.by_column().other[0]);  // → 1 1
+  print(pattern.described().other == pattern.by_row().other);      // → true
 }
 
 EXAMPLE(to_sparse, SparseTensor) {

@@ -260,6 +260,31 @@ EXAMPLE(RunControl::step_done, RunControl::loop_step) {
   print(done);  // → 2
 }
 
+EXAMPLE(RunControl::throw_stopped) {
+  try {
+    RunControl::throw_stopped();  // as an operation of your own may do
+  } catch (const StoppedError& error) {
+    print(std::string(error.what()).substr(0, 13));  // → [run] stopped
+  }
+}
+
+/// Counts the tapes that end or are cleared.
+class CountingEvaluator : public EngineEvaluator {
+ public:
+  CountingEvaluator() : EngineEvaluator(RunOptions{}) {}
+  void on_record(Tape&, std::uint32_t) override {}
+  void on_clear(Tape&) noexcept override { ++cleared; }
+  int cleared = 0;
+};
+
+EXAMPLE(EngineEvaluator::on_clear) {
+  const auto evaluator = std::make_shared<CountingEvaluator>();
+  Tape tape(evaluator);
+  print(exp(tape.parameter(Tensor::scalar(0))));  // → 1
+  tape.clear();
+  print(evaluator->cleared);  // → 1
+}
+
 EXAMPLE(name_of) {
   print(name_of(AllocationPolicy::pooled), name_of(NativeCode::at_once));  // → pooled at_once
 }
