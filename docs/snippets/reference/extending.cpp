@@ -196,6 +196,18 @@ EXAMPLE(Tape::is_temporary) {
   print(x, tape.is_temporary());  // → 3 false
 }
 
+EXAMPLE(Tape::resize) {
+  Tape tape(lazy());
+  const Var x = tape.parameter(Tensor::scalar(1));
+  const Var end = scan(x, 3, [](const Var& state, const StepNumber&) { return 2 * state; });
+  // The last output of a loop is memory for its states; the planner decides how much.
+  const NodeId loop = tape.producer(end.id());
+  const ValueId states = tape.first_output(loop) + tape.output_count(loop) - 1;
+  print(tape.operation(loop).has_state_budget, tape.shape(states));  // → true (0)
+  tape.resize(states, {256});
+  print(tape.shape(states));  // → (256)
+}
+
 EXAMPLE(inner_of) {
   const std::shared_ptr<Evaluator> none_given;
   print(inner_of(none_given) == nullptr, inner_of(lazy()) == nullptr);  // → true true
