@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "benchmarks/claims.h"
 #include "benchmarks/loops/ring.h"
+#include "benchmarks/native/evals.h"
 #include "benchmarks/native/time_loops.h"
 #include "benchmarks/turns.h"
 #include "palimpsest.h"
@@ -248,11 +250,93 @@ void mixture(State& state) {
   compare(state, make, 3);
 }
 
+/// Two forms of one problem, as native code.
+void eval(State& state, const Eval& problem) {
+  const auto make = [](Var (*record)(Tape&)) {
+    return Runner(Program::gradients(record, options_with(NativeCode::at_once)));
+  };
+  Runner natural = make(problem.natural);
+  Runner best = make(problem.best);
+  Turns turns;
+  turns.add_once("natural", [&] { natural.run(); });
+  turns.add_once("best", [&] { best.run(); });
+  for (auto _ : state) {
+    turns.take(3);
+    state.SetIterationTime(turns.seconds("natural"));
+  }
+  const double found = natural.gradients().loss().item();
+  const double expected = best.gradients().loss().item();
+  state.counters["ratio"] = turns.ratio("natural", "best");
+  state.counters["agree"] = std::abs(found - expected) <= 1e-9 * std::abs(expected);
+}
+
+/// While it exists, the cache on disk is another, empty folder.
+class EmptyCache {
+ public:
+  EmptyCache() {
+    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~EmptyCache() { std::filesystem::remove_all(folder_); }
+  EmptyCache(const EmptyCache&) = delete;
+  EmptyCache& operator=(const EmptyCache&) = delete;
+
+ private:
+  std::string folder_ = std::filesystem::temp_directory_path().string() + "/native-XXXXXX";
+};
+
+/// Interpreted runs while another thread compiles at idle priority, against such runs while none
+/// does.
+void while_compiling(State& state) {
+  const EmptyCache cache;
+  std::vector<double> ratios;
+  for (const std::int64_t cells : {20'001, 20'002, 20'003, 20'004, 20'005}) {
+    const auto make = [&](NativeCode native) {
+      return Runner(Program::gradients(
+          [&](Tape& tape) {
+            const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+            Var u = tape.parameter(Tensor::zeros({cells}, DType::f64));
+            for (int step = 0; step < 4; ++step) u = u - c * sin(u - roll(u, 1, 0));
+            return sum(u * u);
+          },
+          options_with(native)));
+    };
+    Runner compiled = make(NativeCode::automatic);
+    Runner interpreted = make(NativeCode::off);
+    struct Timed {
+      double begin, end;
+    };
+    std::vector<Timed> runs;
+    const double give_up = now() + 20;
+    const auto take = [&] {
+      const double begin = now();
+      interpreted.run();
+      runs.push_back({begin, now()});
+    };
+    do {
+      compiled.run();
+      take();
+      if (now() > give_up) return state.SkipWithError("there is no native code after 20 seconds");
+    } while (compiled.report().native.groups == 0);
+    const double served = now();
+    const double compiling = served - 0.9 * compiled.report().native.compile_seconds;
+    const std::size_t until_served = runs.size();
+    for (std::size_t run = 0; run < until_served; ++run) take();
+    std::vector<double> during, alone;
+    for (const auto& [begin, end] : runs) {
+      const bool is_during = begin > compiling && end < served;
+      (is_during ? during : alone).push_back(end - begin);
+    }
+    if (during.empty()) return state.SkipWithError("compiling took less than a run");
+    ratios.push_back(median(during) / median(alone));
+  }
+  for (auto _ : state) state.SetIterationTime(1e-3);
+  state.counters["ratio"] = median(ratios);
+}
+
 /// From the first run until its native code serves, with an empty cache on disk.
 void first_run(State& state) {
-  std::string folder = std::filesystem::temp_directory_path().string() + "/native-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return state.SkipWithError("no temporary folder");
-  ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const EmptyCache cache;
   std::vector<double> seconds;
   for (const std::int64_t cells : {901, 902, 903, 904, 905}) {
     const double begin = now();
@@ -265,7 +349,6 @@ void first_run(State& state) {
     backward(sum(end * end), options_with(NativeCode::at_once));
     seconds.push_back(now() - begin);
   }
-  std::filesystem::remove_all(folder);
   for (auto _ : state) state.SetIterationTime(median(seconds));
 }
 
@@ -294,6 +377,15 @@ void claim(const Results& results, Claims& claims) {
                  "of the interpreter's time");
   claims.at_most("the gradient of a mixture of Gaussians with short last axes", 1,
                  results.counter("mixture", "ratio"), "of the interpreter's time");
+  for (const Eval& problem : evals()) {
+    claims.at_least(std::string(problem.name) + ": both forms agree", 1,
+                    results.counter(problem.name, "agree"), "");
+    claims.at_most(problem.subject, 1.2, results.counter(problem.name, "ratio"),
+                   "of the time of the fastest form with the same arithmetic");
+  }
+  claims.at_most("runs while another thread compiles", 1.1,
+                 results.counter("while_compiling", "ratio"),
+                 "of the time of runs while none does");
   claims.at_most("from the first run until native code serves", 1, results.seconds("first_run"),
                  "seconds");
 }
@@ -315,6 +407,12 @@ int main(int argc, char** argv) {
   add("chain", operation_chain)->Arg(0)->Arg(1);
   add("small_pde", small_pde);
   add("mixture", mixture)->Unit(benchmark::kMicrosecond);
+  for (const Eval& problem : evals()) {
+    add(problem.name, [&problem](State& state) {
+      eval(state, problem);
+    })->Unit(benchmark::kMicrosecond);
+  }
+  add("while_compiling", while_compiling);
   add("first_run", first_run);
   return run_suite(argc, argv, claim);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "autodiff/gradient.h"
@@ -15,6 +16,10 @@ template <bool largest>
 struct Selecting : Extreme<largest> {
   template <class T>
   T finish(Total<T> total, T) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      // The sign of a NaN that `combine` returns may be that of another element.
+      if (total != total) return std::numeric_limits<T>::quiet_NaN();
+    }
     return static_cast<T>(total);
   }
 };
@@ -52,6 +57,21 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::
   const FoldPlan plan(reduction);
   const std::int64_t columns = reduction.columns();
   const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
+  constexpr std::int64_t few = 16;
+  if (const std::int64_t count = reduction.rows();
+      columns == 1 && reduction.run() == count && count < few) {
+    parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t group = begin; group < end; ++group) {
+        const T* line = x + group * count;
+        std::int64_t first = count - 1;
+        for (std::int64_t i = count - 1; i-- > 0;) {
+          first = is_wanted(line[i], found[group]) ? i : first;  // without a branch
+        }
+        rows[group] = first;
+      }
+    });
+    return;
+  }
   parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t first = item % plan.tiles * plan.width;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <type_traits>
@@ -128,13 +130,16 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 std::int64_t groups_together(const ReductionWalk& reduction);
 
 /// Folds `groups` adjacent groups of few short rows into `totals`, with the bits of `fold_run` for
-/// each group. Copies rows of equal number next to each other, so that the loops over columns are
-/// long.
+/// each group. If the number of rows has no code of its own, copies rows of equal number next to
+/// each other, so that the loops over columns are long.
 template <class Rule, class T>
 void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const T* x,
                      std::int64_t groups, const T* center, Total<T>* totals) {
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
+  if constexpr (std::is_floating_point_v<T> && !Mapping<Rule, T>) {
+    if (columns == 1 && fold_short_rows_directly<Rule>(x, groups, rows, totals)) return;
+  }
   const std::int64_t width = groups * columns;
   alignas(64) T tile[most_short_elements];
   gather_rows(x, groups, rows, columns, tile);
@@ -321,9 +326,16 @@ template <bool largest>
 struct Extreme {
   template <class V>
   static V combine(V a, V b) {
-    // Two selects instead of one compound condition, so that compilers vectorize it.
     const V better = (largest ? b > a : b < a) ? b : a;
-    return b != b ? b : better;
+    if constexpr (std::is_same_v<V, float> || std::is_same_v<V, double>) {
+      // A NaN stays one whichever bits are added. GCC 12 turns nested selections into several times
+      // as many instructions.
+      using Word = std::conditional_t<sizeof(V) == 4, std::uint32_t, std::uint64_t>;
+      const Word nan = b != b ? std::bit_cast<Word>(b) : Word{0};
+      return std::bit_cast<V>(std::bit_cast<Word>(better) | nan);
+    } else {
+      return b != b ? b : better;
+    }
   }
   template <class V>
   static V identity() {

@@ -11,8 +11,26 @@ template <class T>
 void gather_rows(const T* x, std::int64_t groups, std::int64_t rows, std::int64_t columns, T* to) {
   const std::int64_t width = groups * columns;
   std::int64_t row = 0;
+  // Transposes squares in registers: strided access takes longer than the reduction itself.
+  if constexpr (sizeof(T) == 8) {
+    constexpr std::int64_t side = 2;
+    using Vector [[gnu::vector_size(side * sizeof(T))]] = T;
+    const bool are_squares = columns == 1 && groups % side == 0;
+    for (; are_squares && row + side <= rows; row += side) {
+      for (std::int64_t group = 0; group < groups; group += side) {
+        Vector v[side];
+        for (std::int64_t k = 0; k < side; ++k) {
+          std::memcpy(&v[k], x + (group + k) * rows + row, sizeof(Vector));
+        }
+        const Vector lines[] = {__builtin_shufflevector(v[0], v[1], 0, 2),
+                                __builtin_shufflevector(v[0], v[1], 1, 3)};
+        for (std::int64_t k = 0; k < side; ++k) {
+          std::memcpy(to + (row + k) * width + group, &lines[k], sizeof(Vector));
+        }
+      }
+    }
+  }
   if constexpr (sizeof(T) == 4) {
-    // Transposes squares in registers: strided access takes longer than the reduction itself.
     constexpr std::int64_t side = 4;
     using Vector [[gnu::vector_size(side * sizeof(T))]] = T;
     const bool are_squares = columns == 1 && groups % side == 0;

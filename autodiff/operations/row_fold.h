@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "autodiff/operation.h"
 
@@ -38,6 +39,44 @@ void combine_lanes(T* rows, std::int64_t lanes, std::int64_t width) {
     const std::int64_t half = (lanes + 1) / 2;
     combine_rows<Rule>(rows + half * width, 1, 0, (lanes - half) * width, rows);
     lanes = half;
+  }
+}
+
+/// Folds each of `count` adjacent rows of 2·`lanes` or 2·`lanes` + 1 elements, as `RowFold` does.
+template <class Rule, class T, std::int64_t lanes>
+void fold_rows_of(const T* x, std::int64_t count, std::int64_t row, Total<T>* totals) {
+  const auto combine = [](T a, T b) { return Rule::template combine<T>(a, b); };
+  const bool is_odd = row % 2 != 0;
+  for (std::int64_t i = 0; i < count; ++i, x += row) {
+    T sums[lanes];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] = combine(x[lane], x[lanes + lane]);
+    if (lanes == 1 && is_odd) sums[0] = combine(sums[0], x[2]);
+    for (std::int64_t left = lanes; left > 1; left = (left + 1) / 2) {
+      const std::int64_t half = (left + 1) / 2;
+      for (std::int64_t lane = 0; lane < left - half; ++lane) {
+        sums[lane] = combine(sums[lane], sums[half + lane]);
+      }
+    }
+    const auto add = [](Total<T> total, T more) {
+      return Rule::template combine<Total<T>>(total, static_cast<Total<T>>(more));
+    };
+    totals[i] = add(Rule::template identity<Total<T>>(), sums[0]);
+    if (lanes > 1 && is_odd) totals[i] = add(totals[i], x[2 * lanes]);
+  }
+}
+
+/// Folds each of `count` adjacent rows of `row` elements, as `RowFold` does. Returns false for
+/// lengths that have no code of their own, because `RowFold` with rows side by side is as fast.
+template <class Rule, class T>
+bool fold_short_rows_directly(const T* x, std::int64_t count, std::int64_t row, Total<T>* totals) {
+  const auto by_lanes = [&]<std::int64_t... lanes>(std::integer_sequence<std::int64_t, lanes...>) {
+    return ((row / 2 == lanes && (fold_rows_of<Rule, T, lanes>(x, count, row, totals), true)) ||
+            ...);
+  };
+  if constexpr (sizeof(T) == 4) {
+    return by_lanes(std::integer_sequence<std::int64_t, 1, 2, 3, 8, 16>());
+  } else {
+    return by_lanes(std::integer_sequence<std::int64_t, 1, 2, 3, 4, 5, 8, 16>());
   }
 }
 
