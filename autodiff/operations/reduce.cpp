@@ -57,13 +57,16 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
-/// Null for short rows, which do not benefit.
+/// Null for a few short rows, which do not benefit.
 template <class Rule>
 FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);
   const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
   const bool side_by_side = reduction.columns() == 1 && reduction.run() == reduction.rows();
-  if (!side_by_side || reduction.rows() < fold_lanes) return {};
+  constexpr std::int64_t few = 8;
+  const bool is_long = reduction.rows() >= fold_lanes;
+  const bool are_many = reduction.rows() > 1 && reduction.groups() > few;
+  if (!side_by_side || !(is_long || are_many)) return {};
   return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
     return row_fold_kernel<Rule, T>(reduction.rows(), FoldPlan(reduction).segment_rows);
   });

@@ -131,6 +131,31 @@ class RowFold {
   std::int64_t rows_ = 0;  // in the current block
 };
 
+/// `FoldKernel::rows` of a reduction by `Rule`.
+template <class Rule, class T>
+void fold_many_rows(const Attributes& attributes, const std::byte* x, std::int64_t count,
+                    std::int64_t row, std::byte* to) {
+  constexpr std::int64_t together = 128;
+  const Rule rule = Rule::of(attributes);
+  const T* from = reinterpret_cast<const T*>(x);
+  T* results = reinterpret_cast<T*>(to);
+  Total<T> totals[together];
+  while (count > 0) {
+    const std::int64_t n = std::min(count, together);
+    if (!fold_short_rows_directly<Rule, T>(from, n, row, totals)) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        RowFold<Rule, T> fold(row);
+        fold.add(from + i * row, row);
+        totals[i] = fold.total();
+      }
+    }
+    for (std::int64_t i = 0; i < n; ++i) results[i] = rule.finish(totals[i], T{});
+    from += n * row;
+    results += n;
+    count -= n;
+  }
+}
+
 /// The streaming kernel of a reduction by `Rule`, which `Rule::of` constructs from the attributes.
 template <class Rule, class T>
 FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
@@ -156,7 +181,8 @@ FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
                 auto* parts = reinterpret_cast<Total<T>*>(totals);
                 combine_rows<Rule>(parts + step, segments - 1, step, 1, parts);
                 *reinterpret_cast<T*>(to) = Rule::of(attributes).finish(parts[0], T{});
-              }};
+              },
+          .rows = elements < fold_lanes ? fold_many_rows<Rule, T> : nullptr};
 }
 
 }  // namespace palimpsest

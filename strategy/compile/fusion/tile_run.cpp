@@ -169,6 +169,12 @@ class FusedKernel::Run {
     std::byte* const state = states_ + static_cast<std::int64_t>(index) * FoldKernel::state_bytes;
     const std::byte* x = place(fold.from, first);
     const std::int64_t element_bytes = program_.slots_[fold.input].element_bytes();
+    const Operand& output = outputs_[fold.output];
+    if (kernel.rows != nullptr && !is_half(output.dtype())) {
+      std::byte* const to = output.data + first / kernel.elements * size_of(output.dtype());
+      kernel.rows(tape_.attributes(fold.node), x, n / kernel.elements, kernel.elements, to);
+      return;
+    }
     for (const std::int64_t end = first + n; first < end;) {
       const std::int64_t part = cut_.part(first);
       const std::int64_t part_end = cut_.begin(part + 1);
@@ -184,7 +190,6 @@ class FusedKernel::Run {
         continue;
       }
       alignas(FoldKernel::total_bytes) std::byte total[FoldKernel::total_bytes];
-      const Operand& output = outputs_[fold.output];
       kernel.end(state, total);
       program_.finish(fold, tape_, total, output, part);
     }

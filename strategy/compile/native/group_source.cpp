@@ -296,6 +296,7 @@ class Writer {
 
   void write_state(std::size_t index, std::string& to) const {
     const GroupParts::Fold& fold = parts_.folds[index];
+    if (fold.kernel.rows != nullptr) return;
     if (fold.is_sum) {
       to += "  fold_" + type_of(fold.input) + " " + state(index) + ";\n";
     } else {
@@ -347,6 +348,7 @@ class Writer {
   void write_fold(std::size_t index, std::string& to) {
     const GroupParts::Fold& fold = parts_.folds[index];
     const std::string x = address(fold.input);
+    if (fold.kernel.rows != nullptr) return write_fold_of_rows(fold, x, to);
     const std::string total = "    _Alignas(8) char total[8];\n";
     if (!is_long_row()) {
       const std::string row = text_of(parts_.result_elements);
@@ -368,6 +370,15 @@ class Writer {
             text_of(FoldKernel::total_bytes) + ";\n    " + text.end;
     }
     to += "  }\n";
+  }
+
+  void write_fold_of_rows(const GroupParts::Fold& fold, const std::string& x, std::string& to) {
+    const std::size_t rows = add_address(reinterpret_cast<const void*>(fold.kernel.rows));
+    const std::size_t attributes = add_attributes(fold.node);
+    const std::string row = text_of(parts_.result_elements);
+    to += "  ((fold_rows)table[" + std::to_string(rows) + "])(table[" + std::to_string(attributes) +
+          "], (const char*)(" + x + "), (end - first) / " + row + ", " + row + ", (char*)((" +
+          type_of(fold.input) + "*)out[" + text_of(fold.output) + "] + first / " + row + "));\n";
   }
 
   const GroupParts& parts_;

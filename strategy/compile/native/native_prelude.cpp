@@ -35,6 +35,7 @@ typedef void (*fold_begin)(char* state, i64 elements);
 typedef void (*fold_add)(char* state, const char* x, i64 n);
 typedef void (*fold_end)(char* state, char* total);
 typedef void (*fold_finish)(const void* attributes, char* totals, i64 segments, char* to);
+typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 elements, char* to);
 #define FOLD(T, W)                                                                        \
   typedef struct {                                                                        \
     _Alignas(64) T sums[64];                                                              \
