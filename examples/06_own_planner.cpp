@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   const Bytes budget = all.report().keep_all_peak / 2;
   const Gradients mine =
       backward(loss, {.memory_budget = budget, .planner = std::make_shared<CheapestFirst>()});
-  const Gradients best = backward(loss, {.memory_budget = budget});
+  const Gradients best = backward(loss, {.memory_budget = budget, .planner = automatic()});
 
   const Plan plan = make_plan(read_graph(folder + "/step.json"), CheapestFirst(), budget);
   write_schedule(plan.schedule, folder + "/cheapest_first.json");
