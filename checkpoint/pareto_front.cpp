@@ -6,7 +6,7 @@ namespace palimpsest {
 
 Measured measure(const Graph& graph, Proposal proposal) {
   const Simulation simulation = simulate(graph, proposal.schedule);
-  return {std::move(proposal), simulation.peak, simulation.cost};
+  return {std::make_shared<const Proposal>(std::move(proposal)), simulation.peak, simulation.cost};
 }
 
 std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposals,
@@ -29,7 +29,10 @@ void cheapest_first(std::span<Measured> measured) {
 std::vector<Proposal> proposals_of(std::vector<Measured> measured) {
   std::vector<Proposal> proposals;
   proposals.reserve(measured.size());
-  for (Measured& one : measured) proposals.push_back(std::move(one.proposal));
+  for (Measured& one : measured) {
+    proposals.push_back(*one.proposal);
+    one.proposal.reset();  // frees memory for the next one
+  }
   return proposals;
 }
 
@@ -37,7 +40,7 @@ void ParetoFront::add(Measured measured) {
   const auto beats = [](const Measured& a, const Measured& b) {
     const bool lower = a.peak < b.peak - b.peak / 64;
     const bool same = a.peak == b.peak && a.cost == b.cost;
-    return a.proposal.planner == b.proposal.planner && a.cost <= b.cost && (lower || same);
+    return a.proposal->planner == b.proposal->planner && a.cost <= b.cost && (lower || same);
   };
   if (std::ranges::any_of(measured_, [&](const Measured& one) { return beats(one, measured); })) {
     return;

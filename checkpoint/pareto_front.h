@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@ namespace palimpsest {
 
 /// A proposal with its simulated peak and cost.
 struct Measured {
-  Proposal proposal;
+  std::shared_ptr<const Proposal> proposal;
   Bytes peak = 0;   ///< live bytes
   double cost = 0;  ///< seconds
 };

@@ -48,7 +48,7 @@ std::vector<Sized> sizes_below_all(const Graph& graph, std::span<const Measured>
   Bytes smallest = std::numeric_limits<Bytes>::max();
   for (const Measured* one : lowest_first(measured)) {
     if (one->peak >= smallest) break;  // a layout is never smaller than the peak
-    sizes.push_back({layout_size(graph, one->proposal.schedule, one->peak), one});
+    sizes.push_back({layout_size(graph, one->proposal->schedule, one->peak), one});
     smallest = std::min(smallest, sizes.back().size);
   }
   std::ranges::stable_sort(sizes, {}, &Sized::size);
@@ -60,7 +60,7 @@ std::vector<std::vector<Measured>> by_planner(std::span<const Measured> measured
   std::vector<std::vector<Measured>> groups;
   for (const Measured* one : lowest_first(measured)) {
     const auto group = std::ranges::find_if(groups, [&](const std::vector<Measured>& other) {
-      return other.front().proposal.planner == one->proposal.planner;
+      return other.front().proposal->planner == one->proposal->planner;
     });
     (group != groups.end() ? *group : groups.emplace_back()).push_back(*one);
   }
@@ -76,7 +76,7 @@ class Descent {
     constexpr std::size_t most_starts = 8;
     for (const std::vector<Measured>& planner : by_planner(proposed)) {
       take_smallest(planner);
-      if (starts_.size() < most_starts) starts_.push_back(planner.front().proposal.schedule);
+      if (starts_.size() < most_starts) starts_.push_back(planner.front().proposal->schedule);
     }
   }
 
@@ -105,12 +105,12 @@ class Descent {
 
   bool take(Measured one) {
     if (one.peak >= lowest_.size) return false;
-    const Bytes size = layout_size(graph_, one.proposal.schedule, one.peak);
+    const Bytes size = layout_size(graph_, one.proposal->schedule, one.peak);
     laid_out_.push_back({size, one});
     if (size >= lowest_.size) return false;
     lowest_.size = size;
-    starts_.push_back(one.proposal.schedule);
-    lowest_.proposals.push_back(std::move(one.proposal));
+    starts_.push_back(one.proposal->schedule);
+    lowest_.proposals.push_back(*one.proposal);
     return true;
   }
 
@@ -124,7 +124,7 @@ class Descent {
       for (auto order = orders.rbegin(); order != orders.rend() && left_ > 0; ++order) {
         Measured one = measure(graph_, {drop_after_last_use(graph_, *order), "search"});
         if (one.peak >= lowest_.size) break;
-        left_ -= std::min(left_, one.proposal.schedule.steps.size());
+        left_ -= std::min(left_, one.proposal->schedule.steps.size());
         take(std::move(one));
       }
     }
@@ -147,13 +147,13 @@ class Descent {
     std::ranges::stable_sort(laid_out_, {}, &LaidOut::size);
     for (std::size_t k = 0; k < std::min(laid_out_.size(), worth_trouble); ++k) {
       const Measured& one = laid_out_[k].measured;
-      const Schedule& schedule = one.proposal.schedule;
+      const Schedule& schedule = one.proposal->schedule;
       if (one.peak >= lowest_.size) continue;
       if (!is_worth_trouble(schedule, laid_out_[k].size, one.peak)) continue;
       const Bytes size = lay_out(graph_, schedule, one.peak).size;
       if (size >= lowest_.size) continue;
       lowest_.size = size;
-      lowest_.proposals.push_back(one.proposal);
+      lowest_.proposals.push_back(*one.proposal);
     }
   }
 
@@ -175,21 +175,21 @@ class Descent {
 
 Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured) {
   const std::vector<Sized> sizes = sizes_below_all(graph, measured);
-  Lowest lowest{sizes.front().size, {sizes.front().measured->proposal}};
+  Lowest lowest{sizes.front().size, {*sizes.front().measured->proposal}};
   for (std::size_t k = 0; k < std::min(sizes.size(), worth_trouble); ++k) {
     const Measured& one = *sizes[k].measured;
-    if (!is_worth_trouble(one.proposal.schedule, sizes[k].size, one.peak)) continue;
-    const Bytes size = lay_out(graph, one.proposal.schedule, one.peak).size;
-    if (size < lowest.size) lowest = {size, {one.proposal}};
+    if (!is_worth_trouble(one.proposal->schedule, sizes[k].size, one.peak)) continue;
+    const Bytes size = lay_out(graph, one.proposal->schedule, one.peak).size;
+    if (size < lowest.size) lowest = {size, {*one.proposal}};
   }
   // A layout far above the peak is not improved for long. Just below a known size, it is. The new
   // size counts if a plan within it finds it again.
   for (std::size_t k = 0; k < std::min(sizes.size(), worth_trouble); ++k) {
     const Measured& one = *sizes[k].measured;
-    if (one.proposal.schedule.steps.size() > short_schedule || one.peak >= lowest.size) continue;
-    const Bytes size = lay_out(graph, one.proposal.schedule, lowest.size - 1).size;
-    if (size >= lowest.size || lay_out(graph, one.proposal.schedule, size).size > size) continue;
-    lowest = {size, {one.proposal}};
+    if (one.proposal->schedule.steps.size() > short_schedule || one.peak >= lowest.size) continue;
+    const Bytes size = lay_out(graph, one.proposal->schedule, lowest.size - 1).size;
+    if (size >= lowest.size || lay_out(graph, one.proposal->schedule, size).size > size) continue;
+    lowest = {size, {*one.proposal}};
   }
   return lowest;
 }

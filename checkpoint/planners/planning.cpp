@@ -16,7 +16,7 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
                                     double one_pass) {
   std::vector<Candidate> best;
   for (const auto& [proposal, peak, cost] : measured) {
-    const Candidate candidate{proposal.planner, peak, one_pass > 0 ? cost / one_pass : 1.0,
+    const Candidate candidate{proposal->planner, peak, one_pass > 0 ? cost / one_pass : 1.0,
                               peak <= limit};
     const auto known = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
       return other.planner == candidate.planner;
@@ -59,7 +59,7 @@ class Planning::CheapestLaidOut {
     std::vector<std::pair<std::size_t, Bytes>> cheaper;  // index and size of a quick layout
     for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
       if (measured_[i].peak > limit_) continue;
-      Layout layout = lay_out_quickly(graph_, measured_[i].proposal.schedule, limit_);
+      Layout layout = lay_out_quickly(graph_, measured_[i].proposal->schedule, limit_);
       if (layout.size <= limit_) {
         found = {i, std::move(layout)};
       } else {
@@ -80,11 +80,11 @@ class Planning::CheapestLaidOut {
         if (!easiest) easiest = smallest_quick_layout();
         if (measured_[at].peak >= *easiest) continue;
       }
-      Layout layout = lay_out(graph_, measured_[at].proposal.schedule, limit_);
+      Layout layout = lay_out(graph_, measured_[at].proposal->schedule, limit_);
       if (layout.size <= limit_) return {{at, std::move(layout)}};
     }
     if (found && aim == Aim::cheapest) {
-      Layout smaller = lay_out(graph_, measured_[found->at].proposal.schedule, limit_);
+      Layout smaller = lay_out(graph_, measured_[found->at].proposal->schedule, limit_);
       if (smaller.size < found->layout.size) found->layout = std::move(smaller);
     }
     return found;
@@ -101,7 +101,7 @@ class Planning::CheapestLaidOut {
     for (const Measured* one : order) {
       if (one->peak >= smallest) break;  // a layout is never smaller than the peak
       smallest =
-          std::min(smallest, lay_out_quickly(graph_, one->proposal.schedule, one->peak).size);
+          std::min(smallest, lay_out_quickly(graph_, one->proposal->schedule, one->peak).size);
     }
     return smallest;
   }
@@ -172,11 +172,11 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
   cheapest_first(rest);
   auto found = CheapestLaidOut(graph_, rest, limit).find(aim);
   if (!found) return {};
-  const Proposal proposal = rest[found->at].proposal;
-  Simulation simulation = simulate(graph_, proposal.schedule);
+  const std::shared_ptr<const Proposal> proposal = rest[found->at].proposal;
+  Simulation simulation = simulate(graph_, proposal->schedule);
   cheapest_first(measured);
   std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-  Plan plan{proposal.schedule, std::move(simulation), std::move(found->layout), proposal.planner};
+  Plan plan{proposal->schedule, std::move(simulation), std::move(found->layout), proposal->planner};
   plan.candidates = std::move(candidates);
   return plan;
 }
@@ -288,7 +288,7 @@ std::optional<Plan> Planning::find(Bytes budget, std::span<const Proposal> known
 Bytes Planning::bytes() const {
   std::size_t bytes = 0;
   for (const Measured& one : proposed_) {
-    bytes += sizeof one + one.proposal.schedule.steps.size() * sizeof(Step);
+    bytes += sizeof one + one.proposal->schedule.steps.size() * sizeof(Step);
   }
   return static_cast<Bytes>(bytes);
 }

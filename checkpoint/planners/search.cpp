@@ -28,11 +28,11 @@ std::vector<const Schedule*> two_lowest(std::span<const Measured> proposals) {
     if (one.peak < best->peak) best = &one;
   }
   for (const Measured& one : proposals) {
-    if (one.proposal.planner == best->proposal.planner) continue;
+    if (one.proposal->planner == best->proposal->planner) continue;
     if (second == nullptr || one.peak < second->peak) second = &one;
   }
-  std::vector<const Schedule*> schedules{&best->proposal.schedule};
-  if (second != nullptr) schedules.push_back(&second->proposal.schedule);
+  std::vector<const Schedule*> schedules{&best->proposal->schedule};
+  if (second != nullptr) schedules.push_back(&second->proposal->schedule);
   return schedules;
 }
 
@@ -119,7 +119,7 @@ class Searching final : public EnginePlanner {
     if (settings_.seconds.value_or(0) > 0 && takes > *settings_.seconds / 4) return false;
     const auto size = [&](const Measured& one, Bytes enough) {
       if (!settings_.lay_out) return one.peak;
-      return lay_out_quickly(graph, one.proposal.schedule, enough).size;
+      return lay_out_quickly(graph, one.proposal->schedule, enough).size;
     };
     std::vector<const Measured*> order;
     for (const Measured& one : proposals) order.push_back(&one);
@@ -174,7 +174,7 @@ class Searching final : public EnginePlanner {
     std::vector<NodeId> start;
     for (const Measured& one : proposals) {
       if (one.peak > budget) continue;
-      std::vector<NodeId> order = order_of(one.proposal.schedule);
+      std::vector<NodeId> order = order_of(one.proposal->schedule);
       const bool fits = size(order) <= budget;
       if (fits || start.empty()) start = std::move(order);
       if (fits) break;
