@@ -28,7 +28,7 @@ UMBRELLAS = ["palimpsest.h", "data/data.h", "nn/nn.h", "strategy/training/traini
 # Pages with names of other libraries, and such names elsewhere.
 FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md", "find-a-name.md", "pytorch-functions.md"}
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
-                     r"|\w+_adjoint")
+                     r"|\w+_adjoint|num_batches_tracked")
 # Names of Eigen and of the C library, and types that programs pass on without naming them.
 UNDECLARED = {"Dense", "DenseBase", "Eigen", "Engine", "FunctionOfNoFamily", "INT64_MAX", "IsOfOneTape", "IsRowMajor",
               "IsVectorAtCompileTime", "NodeLabels", "RunScope", "SparseMatrixBase"}
