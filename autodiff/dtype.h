@@ -15,7 +15,8 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Element types; `boolean` is called `bool` in texts and takes one byte. bf16, f16, i16, i8 and u8
 /// are storage formats. Arithmetic on the floating ones is done in f32. Arithmetic on the integers
-/// is done in i32 and its results are stored in the narrow type again, so they wrap around.
+/// is done in i32 and its results are stored in the narrow type again, so they wrap around. In all
+/// texts, 16-bit types are bf16 and f16.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean };
 
 /// bfloat16: the upper half of an f32. Conversion rounds to nearest even.
@@ -68,7 +69,7 @@ constexpr bool is_integer(DType d) { return d >= DType::i64 && d <= DType::u8; }
 /// The integers that are storage formats.
 constexpr bool is_narrow_integer(DType d) { return d >= DType::i16 && d <= DType::u8; }
 
-/// The dtype in which arithmetic on `dtype` is done: f32 for the 16-bit types, else `dtype` itself.
+/// The dtype in which arithmetic on `dtype` is done: f32 for bf16 and f16, else `dtype` itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 /// The promoted dtype of two operands. Floating beats integer, integer beats bool; then the wider

@@ -54,12 +54,12 @@ class Tape {
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
 
   /// A leaf without a value; the caller supplies it when the tape is run. It is recorded on this
-  /// tape even inside a `RedirectedRecording`.
+  /// tape even inside the body of a loop or a `checkpoint`.
   Var placeholder(const ValueType& type, const Where& where);
 
   /// The leaf that shares the tensor's storage and has its type, as a value of the tape that is
-  /// being recorded. Leaves outside a `RedirectedRecording` are found too. Prefers a parameter to a
-  /// constant. Returns an empty handle when there is none.
+  /// being recorded. Inside the body of a loop or a `checkpoint`, leaves of the tape around it are
+  /// found too. Prefers a parameter to a constant. Returns an empty handle when there is none.
   Var find_leaf(const Tensor& tensor, Where where = Where::current());
   /// Likewise, for one parameter of a model. Records it, outside of all scopes, where it is not
   /// found. A trainable one is a parameter of the tape, and another one is a constant, whatever
@@ -77,8 +77,8 @@ class Tape {
   /// Registers an update. `backward`, a `Runner`, an `Execution`, also over several processes, or a
   /// `LayerCheckpointer` computes the value in its run, within the same budget. It changes the
   /// target once, however often the forward part is recomputed. Several updates of one target are
-  /// done in order, in f64. Throws `ShapeError` when the shapes differ. Throws `DTypeError` when
-  /// the dtypes differ, unless both are floating, and unless both are for a weight other than 1.
+  /// done in order, in f64. Throws `ShapeError` when the shapes differ. Throws `DTypeError` unless
+  /// both dtypes are floating, or they are equal and the weight is 1.
   /// Throws `ArgumentError` for an undefined target and a weight outside [0, 1].
   void update_after_run(const Tensor& target, const Var& value, double weight = 1,
                         Where where = Where::current());
@@ -222,6 +222,7 @@ class Tape {
   std::uint32_t output_count(NodeId node) const { return nodes_.output_count(node); }
   /// True when no derivative flows through the node.
   bool is_blocked(NodeId node) const { return nodes_.labels(node).is_blocked; }
+  /// True for parameters and constants, or for parameters only.
   bool is_leaf(NodeId node) const { return nodes_.is_leaf(node); }
   bool is_parameter(NodeId node) const { return nodes_.is_parameter(node); }
   /// The name that the user gave, or empty.
@@ -244,6 +245,7 @@ class Tape {
   Shape shape(ValueId value) const { return nodes_.shape(value); }
   /// True when both have the same shape.
   bool have_one_shape(ValueId a, ValueId b) const { return nodes_.have_one_shape(a, b); }
+  /// Dtype and shape, and the bytes that the value takes.
   ValueType type(ValueId value) const { return nodes_.type(value); }
   Bytes bytes(ValueId value) const { return type(value).bytes(); }
   /// The handle of a value. Throws `ArgumentError` for a number that no value has.

@@ -33,7 +33,9 @@ class Var {
   }
   /// True while the value is on its tape; the handle must not be empty.
   bool is_current() const { return epoch_ == identity_->epoch() || was_kept(); }
+  /// True while the value is on this tape.
   bool belongs_to(const Tape& tape) const { return identity_ == &tape.identity() && is_current(); }
+  /// The number of the value on its tape.
   ValueId id() const { return id_; }
   /// The node that makes this value.
   NodeId node() const { return tape().producer(id_); }
@@ -56,7 +58,9 @@ class Var {
 
   /// The elements at `index` along axis 0, or at several indices along the first axes, as in
   /// `x[{0, Slice{1, 3}}]`. Records `select`, `slice` and the like; see `Index`. Throws
-  /// `ShapeError` for more indices than axes.
+  /// `ShapeError` for more indices than axes. Throws `ArgumentError` for a position out of range, a
+  /// slice with a step of 0, a second ellipsis, and a second tensor of positions or mask. Throws
+  /// `DTypeError` for positions that are neither integers nor bool.
   Var operator[](const Index& index) const;
   Var operator[](std::initializer_list<Index> indices) const;
 

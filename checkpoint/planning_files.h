@@ -32,7 +32,7 @@ void write_graph(const Tape& tape, std::span<const ValueId> targets, const std::
 ///     {"format": "palimpsest-schedule", "version": 1, "steps": [["compute", 12], ["drop", 7]]}
 ///
 /// The optional member `graph` identifies the graph, as `ScheduledGraph` does. `simulate` and
-/// `require_graph` check whether the schedule is valid for a graph. Throws `FileError` naming the
+/// `given` check whether the schedule is valid for a graph. Throws `FileError` naming the
 /// file and the place in it for anything the format does not allow.
 Schedule read_schedule(const std::string& path);
 

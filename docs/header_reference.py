@@ -27,6 +27,9 @@ HIDDEN = re.compile(
     r"|gated|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
     r"|eigen_shape|adopt|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution"
     r"|\w+_adjoint|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
+# Declarations whose formula and cost are not those of the operation of their name.
+OF_OTHERS = re.compile(r"clamp\(const Var& x, const Var& low|logit\(const Var& x, double|pow\(const IsVar auto& x, double"
+                       r"|huber_loss\(|PadMode mode|batch_norm\(const Var& x, const Var& mean")
 # The body of a function in one line, with the initializers of a constructor.
 BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
 FORWARD = re.compile(r"(class|struct) \w+;$")
@@ -342,7 +345,7 @@ class Header(Directive):
             later = {name for others, _, _ in entries[i + 1:] for name in others}  # overloads
             for name in dict.fromkeys(names):
                 if name not in later:
-                    holder += self.notes_on(name)
+                    holder += self.notes_on(name, not OF_OTHERS.search(code))
         return self.made
 
     def section_of(self, title):
@@ -358,11 +361,11 @@ class Header(Directive):
         self.state.nested_parse(StringList(prose.replace("palimpsest::", "").splitlines()), 0, holder)
         return [holder]
 
-    def notes_on(self, name):
-        """Operation, cost and example of a name."""
-        if name in self.rows:
+    def notes_on(self, name, is_operation):
+        """Operation and cost of a name, if they are its own, and the example."""
+        if is_operation and name in self.rows:
             yield nodes.paragraph("", "", nodes.emphasis("", "Operation: "), nodes.literal("", self.rows[name]))
-        if name in self.sentences:
+        if is_operation and name in self.sentences:
             yield nodes.paragraph("", self.sentences[name])
         if name in self.examples:
             example = self.examples[name]

@@ -26,8 +26,10 @@ struct Attention {
   /// keys divide the heads.
   Attention(Parameters parameters, std::int64_t width, std::int64_t head_count,
             const AttentionLayerOptions& given = {});
-  /// Self-attention.
+  /// Self-attention of x (…, T, width). `mask` is that of `AttentionOptions`: it broadcasts to
+  /// (…, heads, Tq, Tk). Throws as `multi_head_attention`.
   Var operator()(const Located& x, const Var& mask = {}) const;
+  /// Queries (…, Tq, width) attend to keys and values (…, Tk, width).
   Var operator()(const Located& queries, const Var& keys, const Var& values,
                  const Var& mask = {}) const;
 

@@ -7,7 +7,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 namespace nn {
 
-/// Rows of a table by their numbers: ids of any shape to (…, width).
+/// Rows of a table by their numbers: ids of any shape to (…, width). Adds "weight". Calls throw as
+/// `embedding`.
 struct Embedding {
   Parameter weight;  ///< (rows, width)
 

@@ -13,7 +13,7 @@ struct LinearOptions {
   init::Initializer bias_init = init::fan_in_uniform();
 };
 
-/// x·weight + bias: (…, inputs) to (…, outputs).
+/// x·weight + bias: (…, inputs) to (…, outputs). Calls throw as `linear`.
 struct Linear {
   Parameter weight;  ///< (inputs, outputs); PyTorch's is the transpose
   Parameter bias;    ///< (outputs), or undefined

@@ -8,7 +8,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 namespace nn {
 
-/// `layer_norm` over the last axis, with weights of 1 and biases of 0 at first.
+/// `layer_norm` over the last axis, with weights of 1 and biases of 0 at first. Adds "weight" and
+/// "bias". `small` is the epsilon that is added to the variance.
 struct LayerNorm {
   Parameter weight;  ///< (width)
   Parameter bias;    ///< (width)
@@ -18,7 +19,8 @@ struct LayerNorm {
   Var operator()(const Located& x) const;
 };
 
-/// `rms_norm` over the last axis, with weights of 1 at first.
+/// `rms_norm` over the last axis, with weights of 1 at first. Adds "weight". `small` is the epsilon
+/// that is added to the mean square.
 struct RmsNorm {
   Parameter weight;  ///< (width)
   double epsilon;
@@ -27,7 +29,8 @@ struct RmsNorm {
   Var operator()(const Located& x) const;
 };
 
-/// `group_norm` of x (batch, channels, …). As many groups as channels give `instance_norm`.
+/// `group_norm` of x (batch, channels, …). As many groups as channels give `instance_norm`. Adds
+/// "weight" and "bias". `small` is the epsilon that is added to the variance.
 struct GroupNorm {
   Parameter weight;  ///< (channels)
   Parameter bias;    ///< (channels)

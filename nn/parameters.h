@@ -30,6 +30,7 @@ class Parameter {
   const Tensor& tensor() const;
   /// False for frozen parameters and for states, such as running statistics.
   bool is_trainable() const;
+  /// True for states.
   bool is_state() const;
 
   /// The parameter on a tape: the leaf that shares its tensor. If the tape has none, records one: a

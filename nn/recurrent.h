@@ -8,8 +8,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 namespace nn {
 
-/// The weights of one recurrent layer, uniform within ±1/√width. PyTorch has two biases and adds
-/// them.
+/// The weights of one recurrent layer, uniform within ±1/√width. They are added under the names of
+/// the members. PyTorch has two biases and adds them.
 struct RecurrentWeights {
   Parameter input;        ///< (inputs, gates·width)
   Parameter hidden;       ///< (width, gates·width)

@@ -45,9 +45,11 @@ Var comparison(const Var& a, double b, const Where& where) {
   return comparison<F>(a, number_like(a, b, F::text.name, where), where);
 }
 
-// Elementwise arithmetic; operands broadcast. Throws as `record_binary` and `number_like`.
-// - Two values are promoted to a common dtype. A number takes the dtype of the value; `number_like`
-//   has the exception.
+// Elementwise arithmetic; operands broadcast. Throws `ShapeError` when they do not, and
+// `DTypeError` for two operands of bool.
+// - Two values are promoted to a common dtype. A number takes the dtype of the value. With an
+//   integer or bool value, a number with a fraction, an infinity or NaN is f32, and a whole number
+//   that the dtype cannot hold throws `ArgumentError`.
 // - Integers wrap around. Their quotient is truncated towards 0, and is 0 where the divisor is 0.
 
 Var operator+(const Located& a, const Var& b);

@@ -86,8 +86,8 @@ Var swapaxes(const Var& x, int a, int b, Where where = Where::current());
 /// view.
 Var unflatten(const Var& x, int axis, std::initializer_list<std::int64_t> sizes,
               Where where = Where::current());
-/// x with its last or its first-but-last axis reversed, as NumPy's `fliplr` and `flipud` do for
-/// matrices: columns are axis 1, rows axis 0.
+/// x with axis 1 (`fliplr`) or axis 0 (`flipud`) reversed, as in NumPy. Throw `ShapeError` if x has
+/// no such axis.
 Var fliplr(const Var& x, Where where = Where::current());
 Var flipud(const Var& x, Where where = Where::current());
 /// x rotated by 90° `times` times in the plane of two axes, from axis a towards axis b.

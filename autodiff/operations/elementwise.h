@@ -55,8 +55,8 @@ Var fmin(const Var& a, const Var& b, Where where = Where::current());
 /// `value` only.
 Var heaviside(const Var& x, const Var& value, Where where = Where::current());
 
-/// x limited to [low, high], which broadcast with it. A NaN of any of them stays. Also for
-/// integers.
+/// x limited to [low, high], which broadcast with it: `minimum(maximum(x, low), high)`. So where x
+/// equals a bound, each gets half of the adjoint. A NaN of any of them stays. Also for integers.
 Var clamp(const Var& x, const Var& low, const Var& high, Where where = Where::current());
 /// max(x, low) and min(x, high), with derivative 1 at the bound.
 Var clamp_min(const Var& x, double low, Where where = Where::current());

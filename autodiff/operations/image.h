@@ -21,9 +21,9 @@ struct ResizeOptions {
   bool operator==(const ResizeOptions&) const = default;
 };
 
-/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). Shrinking does not
-/// smooth. Throws `ShapeError` for other ranks and for empty
-/// axes, `DTypeError` for dtypes that are not floating, `ArgumentError` for sizes below 1.
+/// Resizes x (batch, channels, 1 to 3 spatial axes) to (batch, channels, `sizes`). Shrinking does
+/// not smooth. Throws `ShapeError` for other ranks and for empty axes, `DTypeError` for dtypes that
+/// are not floating, `ArgumentError` for sizes below 1.
 Var resize(const Var& x, const PerAxis& sizes, const ResizeOptions& options = {},
            Where where = Where::current());
 /// `resize`, by the name that PyTorch uses.
@@ -91,8 +91,8 @@ struct AveragePoolOptions {
   Channels channels = Channels::first;
 };
 
-// Pooling takes (batch, channels, 1 to 3 sizes) or, with `Channels::last`, (batch, 1 to 3 sizes,
-// channels), in floating dtypes. It reduces each window to one element. Each size becomes
+// Pooling takes (batch, channels, 1 to 3 spatial axes) or, with `Channels::last`, (batch, 1 to 3
+// sizes, channels), in floating dtypes. It reduces each window to one element. Each size becomes
 // (size + 2·padding − extent)/stride + 1, where the quotient is rounded down, or up with
 // `ceil_mode`. The kernel's extent is (kernel − 1)·dilation + 1.
 //

@@ -125,8 +125,9 @@ Var pinv(const Var& a, std::optional<double> tolerance = std::nullopt,
 
 /// The x that minimizes ‖a·x − b‖ for a (…, m, n) and b (…, m, columns) or (m); by QR. With m < n,
 /// the one of them with the least norm. Batches broadcast. The rank of a must be min(m, n);
-/// `matmul(pinv(a), b)` supports lower ranks. Throws `ArgumentError` when computed if a column is a
-/// multiple of 0.
+/// `matmul(pinv(a), b)` supports lower ranks. Throws `ArgumentError` when computed if R of the QR
+/// decomposition has a zero on its diagonal. Rounding may hide a lower rank; then nothing is
+/// thrown, and the result is inaccurate.
 Var lstsq(const Var& a, const Var& b, Where where = Where::current());
 
 /// Σ aᵏ/k!, the matrix exponential (Higham, 2005). NaN if an element is not finite.

@@ -17,7 +17,7 @@ Var dot(const Var& a, const Var& b, Where where = Where::current());
 /// aᵢ·bⱼ for two vectors of n and m elements, as a matrix (n, m).
 Var outer(const Var& a, const Var& b, Where where = Where::current());
 
-/// Σ a·b along `axis` of the broadcast operands; NumPy and PyTorch call it `vecdot`.
+/// Σ a·b along `axis` of the broadcast operands.
 Var vecdot(const Var& a, const Var& b, int axis = -1, Where where = Where::current());
 
 /// Sums products over the last `count` axes of a and the first `count` axes of b. The result has

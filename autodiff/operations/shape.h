@@ -50,7 +50,8 @@ struct Slice {
 /// - A number selects one position, and the axis is removed. Negative ones count from the end.
 /// - A `Slice` selects a range.
 /// - Positions, a value or tensor of integers, select these positions, which count from 0. The axes
-///   of the positions replace the axis, as in `index_select`. At most one index can be positions.
+///   of the positions replace the axis, as in `index_select`. At most one index can be positions or
+///   a mask; for more, use `index`.
 /// - A mask, a value or tensor of bool, selects where it is true. It takes as many axes as it has,
 ///   and one axis replaces them. The number of elements depends on its values, so the mask is
 ///   evaluated when it is recorded (see `masked_select`).

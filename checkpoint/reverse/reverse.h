@@ -83,7 +83,8 @@ struct ReverseFunctions {
   /// The bytes of a state, and the state of its bytes. Not needed for states that `stored` takes.
   std::function<std::vector<std::byte>(const State& state)> save = {};
   std::function<State(std::span<const std::byte> bytes)> load = {};
-  /// The same for adjoints. Needed to resume and with a lossy codec.
+  /// The same for adjoints, to resume and with a lossy codec. Needed for adjoints that `stored`
+  /// does not take; to resume, also for those that do not own their memory, such as spans.
   std::function<std::vector<std::byte>(const Adjoint& adjoint)> save_adjoint = {};
   std::function<Adjoint(std::span<const std::byte> bytes)> load_adjoint = {};
   /// What `reverse` adds to, such as a loss and the gradient of parameters: `{named("loss",
@@ -135,7 +136,8 @@ class ReverseDriver {
   /// Throws before the first step: `BudgetError` if the budget is too small, `FileError` if a
   /// directory cannot be used, `ArgumentError` if the journal is not of this run. Later:
   /// `EnvironmentError` when the disk is full, `ArgumentError` for states of other sizes and, with
-  /// `check`, for steps that are not reproducible, and any exception of a function.
+  /// `check`, for steps that are not reproducible, and any exception of a function. `StoppedError`
+  /// when stopped without `resume`, and with `group` a `RankError` when another rank fails.
   std::optional<Adjoint> run(State& state) {
     Chain chain(functions_, state);
     if (!runner_.run(chain)) return {};

@@ -44,7 +44,7 @@ struct Report {
   Bytes plan_cache = 0;           ///< approximate bytes of cached programs and plans
   std::uint32_t computed = 0;     ///< runs of nodes; a fused group is one node
   std::uint32_t recomputed = 0;   ///< of these, repeated runs of a node
-  std::uint32_t common_subexpressions = 0;  ///< nodes removed as common subexpressions
+  std::uint32_t common_subexpressions = 0;  ///< removed nodes: these, and identities such as x·1
   std::uint32_t folded_constants = 0;       ///< nodes folded to constants before the run
   std::uint32_t groups = 0;                 ///< fused groups of operations
   /// Machine code of the program and of steps of its loops, at the time of the report. It serves
@@ -68,7 +68,8 @@ struct Report {
   bool plan_reused = false;             ///< from an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
-  /// For a `Runner` whose runs take less than 10 µs: the time of one of the last 16 runs.
+  /// Of the run, without planning. A `Runner` whose runs take less than 10 µs gives the time of one
+  /// of its last 16 runs.
   double run_seconds = 0;
   double kernel_seconds = 0;  ///< sum over threads, if profiled
 

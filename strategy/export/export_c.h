@@ -68,13 +68,14 @@ struct ExportedC {
 };
 
 /// Writes a program as one C99 file: forward part, backward part and, if requested, the update of
-/// an optimizer, as one function. It uses no heap, library, thread or file, only <math.h>,
-/// <stdint.h> and <string.h>. All intermediate values lie in one static array, the arena. The
-/// schedule is planned within the budget, so values are computed again where memory is short.
+/// an optimizer, as one function. It uses no heap, thread or file, and only <math.h>,
+/// <stdint.h> and <string.h> of the C library. All intermediate values lie in one static array, the
+/// arena. The schedule is planned within the budget, so values are computed again where memory is
+/// short.
 /// docs/export-c.md lists the supported operations.
 ///
 /// The results are those of the engine: the same bits for arithmetic on elements, integers and
-/// moved elements, and close to rounding otherwise. They do not depend on the budget.
+/// moved elements, and equal up to rounding otherwise. They do not depend on the budget.
 ///
 /// Throws `ArgumentError` for an operation that cannot be exported, naming it and its source line.
 /// Likewise for names that are no C identifiers or occur twice, and for values of other programs.

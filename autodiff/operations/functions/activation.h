@@ -49,7 +49,7 @@ auto exponential_below(const auto& x) { return exponential(choose(x, 0, x)); }
 auto at_least(double least, const auto& x) { return choose(least - x, least, x); }
 
 // Formulas of activations and their derivatives. kernels/pack_tabulated.h has faster ones for f32
-// packs of processors with AVX-512, which take precedence.
+// packs, which take precedence.
 
 auto softplus_of(const auto& x) {
   return choose(x, x, 0) + log1p_of_fraction(decay(x));  // no overflow or cancellation
