@@ -17,6 +17,7 @@ from docutils.statemachine import StringList
 ROOT = pathlib.Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs/snippets/reference"
 MOST_LINES_OF_STRUCT = 40
+ONE_EXAMPLE = re.compile(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", re.MULTILINE | re.DOTALL)
 INTERNAL = re.compile(r"static constexpr Text text|^using \w+ = List<|\bplace_of<|^using Neutral\b|PALIMPSEST_\w+\(")
 
 # Functions that headers need for their templates, or that other parts of the library call.
@@ -250,13 +251,27 @@ def functions_of(text, only=(), without=()):
                 yield name
 
 
+def with_helpers(example, helpers):
+    """An example after the definitions that it uses of those that the examples of its file share."""
+    used = [code for name, code in helpers.items()
+            if re.search(rf"\b{name}\b", example) and not re.search(rf"[>\w] {name}(\{{| =|;)", example)]
+    return "\n".join([*used, example])
+
+
 def examples_of(page, of_first=False):
     """The examples of a page of the reference, by each of their names, or by the first one."""
-    paths = [EXAMPLES / (page.replace("-", "_") + kind + ".cpp") for kind in ("", "_ranks")]
-    code = "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
-    found = re.findall(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", code, re.MULTILINE | re.DOTALL)
-    named = [([name.strip() for name in names.split(",")], dedented(code.strip("\n"))) for names, code in found]
-    return {name: code for names, code in named for name in names[:1 if of_first else None]}
+    examples = {}
+    for path in (EXAMPLES / (page.replace("-", "_") + kind + ".cpp") for kind in ("", "_ranks")):
+        code = path.read_text(encoding="utf-8") if path.exists() else ""
+        found = ONE_EXAMPLE.findall(code)
+        blocks = re.split(r"\n\n|\n(?=const )", ONE_EXAMPLE.sub("", code))
+        helpers = {re.search(r"^[^/].*?(\w+)(?=\(|\{| :)", block, re.MULTILINE)[1]: block.strip() for block in blocks
+                   if re.match(r"\s*(///|const )", block)}
+        for names, body in found:
+            example = with_helpers(dedented(body.strip("\n")), helpers)
+            for name in names.split(",")[:1 if of_first else None]:
+                examples[name.strip()] = example
+    return examples
 
 
 def formulas():
