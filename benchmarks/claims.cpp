@@ -20,7 +20,7 @@ void Results::add(const std::string& benchmark, Run run) {
     if (first) continue;
     // Keep the worst value: a claim must hold for every repetition.
     counter->second =
-        name == "exact" ? std::min(counter->second, value) : std::max(counter->second, value);
+        name == "exact" || name == "agree" || name == "same_bits" ? std::min(counter->second, value) : std::max(counter->second, value);
   }
 }
 

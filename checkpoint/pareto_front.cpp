@@ -31,7 +31,7 @@ std::vector<Proposal> proposals_of(std::vector<Measured> measured) {
   proposals.reserve(measured.size());
   for (Measured& one : measured) {
     proposals.push_back(*one.proposal);
-    one.proposal.reset();  // frees memory for the next one
+    one.proposal.reset();  // frees memory for the next one, unless it is shared
   }
   return proposals;
 }

@@ -325,16 +325,22 @@ struct Averaging : Summing {
 template <bool largest>
 struct Extreme {
   template <class V>
-  static V combine(V a, V b) {
+  static V of_two(V a, V b) {
     const V better = (largest ? b > a : b < a) ? b : a;
+    return b != b ? b : better;
+  }
+  /// Likewise, for loops over arrays. A NaN has any sign and payload.
+  template <class V>
+  static V combine(V a, V b) {
     if constexpr (std::is_same_v<V, float> || std::is_same_v<V, double>) {
       // A NaN stays one whichever bits are added. GCC 12 turns nested selections into several times
       // as many instructions.
+      const V better = (largest ? b > a : b < a) ? b : a;
       using Word = std::conditional_t<sizeof(V) == 4, std::uint32_t, std::uint64_t>;
       const Word nan = b != b ? std::bit_cast<Word>(b) : Word{0};
       return std::bit_cast<V>(std::bit_cast<Word>(better) | nan);
     } else {
-      return b != b ? b : better;
+      return of_two(a, b);
     }
   }
   template <class V>

@@ -57,7 +57,7 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
-/// Null for a few short rows, which do not benefit.
+/// Null for few short rows, and for those without code of their own; they do not benefit.
 template <class Rule>
 FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);
@@ -65,9 +65,9 @@ FoldKernel fold_kernel(const NodeView& node) {
   const bool side_by_side = reduction.columns() == 1 && reduction.run() == reduction.rows();
   constexpr std::int64_t few = 8;
   const bool is_long = reduction.rows() >= fold_lanes;
-  const bool are_many = reduction.rows() > 1 && reduction.groups() > few;
-  if (!side_by_side || !(is_long || are_many)) return {};
+  if (!side_by_side || !(is_long || reduction.groups() > few)) return {};
   return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
+    if (!is_long && !folds_directly<T>(reduction.rows())) return FoldKernel();
     return row_fold_kernel<Rule, T>(reduction.rows(), FoldPlan(reduction).segment_rows);
   });
 }

@@ -49,7 +49,8 @@ void fold_rows_of(const T* x, std::int64_t count, std::int64_t row, Total<T>* to
   const bool is_odd = row % 2 != 0;
   for (std::int64_t i = 0; i < count; ++i, x += row) {
     T sums[lanes];
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] = combine(x[lane], x[lanes + lane]);
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      sums[lane] = combine(x[lane], x[lanes + lane]);
     if (lanes == 1 && is_odd) sums[0] = combine(sums[0], x[2]);
     for (std::int64_t left = lanes; left > 1; left = (left + 1) / 2) {
       const std::int64_t half = (left + 1) / 2;
@@ -65,19 +66,29 @@ void fold_rows_of(const T* x, std::int64_t count, std::int64_t row, Total<T>* to
   }
 }
 
-/// Folds each of `count` adjacent rows of `row` elements, as `RowFold` does. Returns false for
-/// lengths that have no code of their own, because `RowFold` with rows side by side is as fast.
+/// Halves of the lengths of rows that have code of their own. Folding rows of other lengths side by
+/// side is as fast.
+template <class T>
+using DirectLanes =
+    std::conditional_t<sizeof(T) == 4, std::integer_sequence<std::int64_t, 1, 2, 3, 8, 16>,
+                       std::integer_sequence<std::int64_t, 1, 2, 3, 4, 5, 8, 16>>;
+
+/// True if rows of this length have code of their own.
+template <class T>
+bool folds_directly(std::int64_t row) {
+  return [row]<std::int64_t... lanes>(std::integer_sequence<std::int64_t, lanes...>) {
+    return ((row / 2 == lanes) || ...);
+  }(DirectLanes<T>());
+}
+
+/// Folds each of `count` adjacent rows of `row` elements, as `RowFold` does, if such rows have code
+/// of their own. Returns whether they have.
 template <class Rule, class T>
 bool fold_short_rows_directly(const T* x, std::int64_t count, std::int64_t row, Total<T>* totals) {
-  const auto by_lanes = [&]<std::int64_t... lanes>(std::integer_sequence<std::int64_t, lanes...>) {
+  return [&]<std::int64_t... lanes>(std::integer_sequence<std::int64_t, lanes...>) {
     return ((row / 2 == lanes && (fold_rows_of<Rule, T, lanes>(x, count, row, totals), true)) ||
             ...);
-  };
-  if constexpr (sizeof(T) == 4) {
-    return by_lanes(std::integer_sequence<std::int64_t, 1, 2, 3, 8, 16>());
-  } else {
-    return by_lanes(std::integer_sequence<std::int64_t, 1, 2, 3, 4, 5, 8, 16>());
-  }
+  }(DirectLanes<T>());
 }
 
 /// Folds contiguous elements that are passed piece by piece (see `FoldKernel`). Elements are
@@ -142,13 +153,7 @@ void fold_many_rows(const Attributes& attributes, const std::byte* x, std::int64
   Total<T> totals[together];
   while (count > 0) {
     const std::int64_t n = std::min(count, together);
-    if (!fold_short_rows_directly<Rule, T>(from, n, row, totals)) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        RowFold<Rule, T> fold(row);
-        fold.add(from + i * row, row);
-        totals[i] = fold.total();
-      }
-    }
+    fold_short_rows_directly<Rule, T>(from, n, row, totals);
     for (std::int64_t i = 0; i < n; ++i) results[i] = rule.finish(totals[i], T{});
     from += n * row;
     results += n;
@@ -182,7 +187,7 @@ FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
                 combine_rows<Rule>(parts + step, segments - 1, step, 1, parts);
                 *reinterpret_cast<T*>(to) = Rule::of(attributes).finish(parts[0], T{});
               },
-          .rows = elements < fold_lanes ? fold_many_rows<Rule, T> : nullptr};
+          .rows = folds_directly<T>(elements) ? fold_many_rows<Rule, T> : nullptr};
 }
 
 }  // namespace palimpsest

@@ -122,7 +122,7 @@ void scatter_extreme(const KernelCall& call, const ExtremeAttributes& attributes
                   for_places(to, attributes.include_self ? 0 : count, places, false,
                              [=](std::int64_t, std::int64_t place) { y[place] = none; });
                   for_places(to, count, places, false, [=](std::int64_t i, std::int64_t place) {
-                    y[place] = Extreme<largest>::combine(y[place], source[i]);
+                    y[place] = Extreme<largest>::of_two(y[place], source[i]);
                   });
                 });
               });

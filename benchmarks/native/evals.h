@@ -7,7 +7,7 @@
 namespace palimpsest::benchmarks {
 
 /// A problem of GradBench, recorded as a reader of its formula would write it, and in the fastest
-/// form that is known. Both do the same arithmetic.
+/// form that is known. Except for the gradient of log-sum-exp, both do the same arithmetic.
 struct Eval {
   const char* name;
   const char* subject;

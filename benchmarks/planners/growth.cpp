@@ -1,5 +1,4 @@
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,10 +63,6 @@ void first_plan(State& state, const Growing& program, const Size& size, int perc
   const PlannerPtr planner = automatic({.moves = 0});
   // Loads the planners' code, so that the measured growth does not include it.
   smallest_budget(program.graph(2), *planner);
-  // Nor does it include memory that the C library keeps: large blocks are returned when freed,
-  // whatever other rows have freed before.
-  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  ::malloc_trim(0);
   examples::restart_peak_resident();
   const Bytes resident = resident_size();
   std::optional<Plan> plan;

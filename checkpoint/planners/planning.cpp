@@ -288,7 +288,7 @@ std::optional<Plan> Planning::find(Bytes budget, std::span<const Proposal> known
 Bytes Planning::bytes() const {
   std::size_t bytes = 0;
   for (const Measured& one : proposed_) {
-    bytes += sizeof one + one.proposal->schedule.steps.size() * sizeof(Step);
+    bytes += sizeof one + sizeof *one.proposal + one.proposal->schedule.steps.size() * sizeof(Step);
   }
   return static_cast<Bytes>(bytes);
 }

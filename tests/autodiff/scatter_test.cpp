@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "autodiff/gradient.h"
@@ -141,6 +142,9 @@ TEST_CASE("reductions at positions take every dtype of numbers, and NaN", "[scat
     const Var nan = sqrt(x - 2.0);  // NaN 0 1
     CHECK(std::isnan(elements(scatter_reduce(nan, 0, index * 0, source, amax))[0]));
     CHECK(elements(scatter_reduce(nan, 0, index * 0, source, amax, false))[0] == 5);
+    const Var positive = source + std::numeric_limits<double>::quiet_NaN();
+    const double of_nan = elements(scatter_reduce(x, 0, index * 0, positive, amax, false))[0];
+    CHECK((std::isnan(of_nan) && !std::signbit(of_nan)));
   }
 }
 

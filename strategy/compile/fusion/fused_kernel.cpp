@@ -68,6 +68,8 @@ FusedKernel::Slot FusedKernel::compute(NodeId node, PointwiseKernel kernel, Half
 }
 
 void FusedKernel::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
+  internal_check(kernel.rows == nullptr || kernel.elements <= FoldKernel::piece,
+                 "an operation folds long results by rows");
   outputs_ = std::max(outputs_, output + 1);
   folds_.push_back({kernel, node, wide(node, input), output});
 }
