@@ -19,8 +19,9 @@ void Results::add(const std::string& benchmark, Run run) {
     const auto [counter, first] = known.counters.try_emplace(name, value);
     if (first) continue;
     // Keep the worst value: a claim must hold for every repetition.
-    counter->second =
-        name == "exact" || name == "agree" || name == "same_bits" ? std::min(counter->second, value) : std::max(counter->second, value);
+    counter->second = name == "exact" || name == "agree" || name == "same_bits"
+                          ? std::min(counter->second, value)
+                          : std::max(counter->second, value);
   }
 }
 
