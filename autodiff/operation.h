@@ -162,7 +162,7 @@ struct PointwiseKernel {
 ///
 /// A result is split into segments of `segment` elements (the last may be shorter), which may be
 /// folded concurrently. Between `begin` and `end` a segment is passed in pieces, in order. Each
-/// piece is a multiple of `piece` elements or ends the segment. Short results are made by `rows`.
+/// piece is a multiple of `piece` elements or ends the segment.
 struct FoldKernel {
   static constexpr std::int64_t piece = 256;
   static constexpr std::int64_t state_bytes = 640;  ///< of a segment being folded, aligned to 64
@@ -176,8 +176,8 @@ struct FoldKernel {
   /// Computes the result from the totals of its segments, which it may overwrite.
   void (*finish)(const Attributes& attributes, std::byte* totals, std::int64_t segments,
                  std::byte* to) = nullptr;
-  /// Computes `count` results of `elements` elements each, which follow each other. Null for results
-  /// of more than a few elements.
+  /// Computes `count` results of `elements` elements each, at once. Null if `elements` is larger
+  /// than `piece`, and optional otherwise. The other functions serve results of 16-bit types.
   void (*rows)(const Attributes& attributes, const std::byte* x, std::int64_t count,
                std::int64_t elements, std::byte* to) = nullptr;
 };
