@@ -83,8 +83,9 @@ struct ReverseFunctions {
   /// The bytes of a state, and the state of its bytes. Not needed for states that `stored` takes.
   std::function<std::vector<std::byte>(const State& state)> save = {};
   std::function<State(std::span<const std::byte> bytes)> load = {};
-  /// The same for adjoints, to resume and with a lossy codec. Needed for adjoints that `stored`
-  /// does not take; to resume, also for those that do not own their memory, such as spans.
+  /// The bytes of an adjoint, and the adjoint of its bytes, to resume and with a lossy codec.
+  /// Needed for adjoints that `stored` does not take. To resume, those that do not own their
+  /// memory, such as spans, need them too.
   std::function<std::vector<std::byte>(const Adjoint& adjoint)> save_adjoint = {};
   std::function<Adjoint(std::span<const std::byte> bytes)> load_adjoint = {};
   /// What `reverse` adds to, such as a loss and the gradient of parameters: `{named("loss",

@@ -68,8 +68,8 @@ struct Report {
   bool plan_reused = false;             ///< from an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
-  /// Of the run, without planning. A `Runner` whose runs take less than 10 µs gives the time of one
-  /// of its last 16 runs.
+  /// Seconds of the run without planning. A `Runner` whose runs take less than 10 µs gives the time
+  /// of one of its last 16 runs.
   double run_seconds = 0;
   double kernel_seconds = 0;  ///< sum over threads, if profiled
 
