@@ -57,7 +57,7 @@ Var Adjoints::sum(ValueId value) {
     products_.erase(products);
   }
   const ValueId sum = sums_[value - begin_];
-  return sum == none ? Var() : tape_.var(sum);
+  return sum == none ? Var() : Var(tape_, sum);
 }
 
 void Adjoints::add(ValueId value, const Var& contribution) {
@@ -70,7 +70,7 @@ void Adjoints::add(ValueId value, const Var& contribution) {
 
 void Adjoints::add_whole(ValueId value, const Var& contribution) {
   ValueId& sum = sums_[value - begin_];
-  sum = sum == none ? contribution.id() : palimpsest::add(tape_.var(sum), contribution).id();
+  sum = sum == none ? contribution.id() : palimpsest::add(Var(tape_, sum), contribution).id();
 }
 
 void Adjoints::add_product(ValueId value, const Var& a, const Var& b) {

@@ -26,10 +26,10 @@ void Pullback::throw_index(const char* what, std::size_t i, std::size_t count) c
                       where());
 }
 
-Var Pullback::input(std::size_t i) const { return tape_->var(tape_->inputs(node_)[input_at(i)]); }
+Var Pullback::input(std::size_t i) const { return Var(*tape_, tape_->inputs(node_)[input_at(i)]); }
 
 Var Pullback::output(std::size_t i) const {
-  return tape_->var(tape_->first_output(node_) + static_cast<ValueId>(output_at(i)));
+  return Var(*tape_, tape_->first_output(node_) + static_cast<ValueId>(output_at(i)));
 }
 
 Var Pullback::adjoint(std::size_t i) const {

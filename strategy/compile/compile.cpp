@@ -126,7 +126,8 @@ class Passes {
     PlanVersion& version = *found_->version;
     const bool has_plan =
         version.explanation != nullptr && &version.explanation->plan() == version.plan.get();
-    const std::uint64_t labels = NodeLabels::hash_of(tape_);
+    const std::uint64_t labels =
+        context_.labels_hash ? *context_.labels_hash : NodeLabels::hash_of(tape_);
     if (has_plan && labels == version.labels) return;
     const std::shared_ptr<const Lowered>& lowered = found_->lowered;
     std::vector<Explanation::Form> others;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "checkpoint/or_refusal.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/compile/compile_log.h"
@@ -24,6 +27,8 @@ struct CompileContext {
   Bytes kept = 0;  ///< bytes of earlier runs that the next run can reuse
   /// Keeps what reports explain: names and source lines of the nodes.
   bool explains = false;
+  /// The hash of these, if it is known. It takes a pass over all nodes.
+  std::optional<std::uint64_t> labels_hash = {};
   /// Receives what each pass did. Null: the environment variable `PALIMPSEST_DUMP` decides.
   CompileLog* log = nullptr;
 };

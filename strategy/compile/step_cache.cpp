@@ -4,6 +4,7 @@
 
 #include "strategy/base/cache_limit.h"
 #include "strategy/base/profile.h"
+#include "strategy/explain/node_labels.h"
 
 namespace palimpsest {
 namespace {
@@ -62,6 +63,7 @@ void StepCache::add(const Tape& tape, const Differentiated& recorded) {
   std::list<CachedStep> made;
   CachedStep& step = made.emplace_front();
   step.tape.copy_nodes(tape);
+  step.labels_hash = NodeLabels::hash_of(step.tape);
   step.recorded = recorded;
   step.targets = recorded.values;
   step.targets.insert(step.targets.end(), recorded.gradients.begin(), recorded.gradients.end());

@@ -27,6 +27,7 @@ class CachedStep {
   Differentiated recorded;
   std::vector<ValueId> targets;  ///< the values and the gradients
   std::vector<ValueId> leaves;   ///< of the forward part
+  std::uint64_t labels_hash;     ///< of names and lines, which do not change
 
   /// The program last compiled from the tape, if it was for a matching spec. Null otherwise.
   std::shared_ptr<CachedProgram> program_for(const ProgramSpec& spec) const;

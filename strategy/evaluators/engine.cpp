@@ -99,7 +99,8 @@ Compilation Engine::State::compile_for_run(Tape& tape, const ProgramSpec& spec,
       .fast_first_plan = true,
       .free_memory = &free,
       .kept = runner.memory().kept() + spare_bytes(),
-      .explains = true};
+      .explains = true,
+      .labels_hash = step != nullptr ? std::optional(step->labels_hash) : std::nullopt};
   Compilation compiled = compile(tape, spec, options, context).take();
   if (compiled.is_new) ++programs_planned;
   if (step != nullptr) step->remember(spec, compiled.cached);
