@@ -318,12 +318,14 @@ struct Operation {
   /// True when the last output is memory that no user sees. The planner chooses its shape: as large
   /// as the plan has room for.
   bool has_state_budget = false;
+
   bool serial = false;   ///< long-running, mostly on one thread
   bool opaque = false;   ///< neither its use of threads nor its run time is known
   bool of_user = false;  ///< custom operation: lives only as long as the nodes that hold it
   bool random = false;   ///< draws random numbers from streams that its attributes name
   /// `compute` applies `epilogue`. Only for operations of one output.
   bool fuses_epilogues = false;
+
   bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called
   bool leaf = false;  ///< supplied by the user: no inputs, nothing to compute
 };

@@ -36,8 +36,8 @@ class Shape {
 
   /// Number of axes.
   int rank() const { return rank_; }
-  /// Size of axis `axis`; negative axes count from the end. Throws `ShapeError` when out of range,
-  /// as `[]` does.
+  /// Size of axis `axis`; negative axes count from the end. All throw `ShapeError` when out of
+  /// range.
   std::int64_t size(int axis) const { return sizes_[index(axis)]; }
   std::int64_t operator[](int axis) const { return sizes_[index(axis)]; }
   std::int64_t& operator[](int axis) { return sizes_[index(axis)]; }

@@ -84,6 +84,7 @@ class Tape {
                         Where where = Where::current());
   /// Updates whose run is still to come.
   std::span<const Update> updates() const { return updates_; }
+  /// Drops them, so that no run applies them.
   void forget_updates() { updates_.clear(); }
 
   /// Appends a node and returns its first output; call `output(i)` on it for output i. Throws
@@ -225,7 +226,7 @@ class Tape {
   /// True for parameters and constants, or for parameters only.
   bool is_leaf(NodeId node) const { return nodes_.is_leaf(node); }
   bool is_parameter(NodeId node) const { return nodes_.is_parameter(node); }
-  /// The name that the user gave, or empty.
+  /// Gets and sets the name that the user gave; empty for none.
   std::string_view name(NodeId node) const { return nodes_.name(node); }
   void set_name(NodeId node, std::string_view name) { nodes_.set_name(node, name); }
   /// The scopes of the node, outermost first, joined by '/'. An adjoint that was recorded outside

@@ -25,6 +25,7 @@ class TapeIdentity {
 
   /// The tape; null after it was destroyed.
   Tape* tape() const { return tape_.load(std::memory_order_relaxed); }
+  /// The current epoch, and the start of the next one.
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
   void move_on() { epoch_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -19,6 +19,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 using NodeId = std::uint32_t;
 /// Position of a value on its tape. Values are numbered over the outputs of all nodes, in order.
 using ValueId = std::uint32_t;
+/// No node and no value.
 inline constexpr std::uint32_t none = 0xffffffffu;
 
 /// A Wengert list: the nodes of a program in single-assignment form, in the order in which they
@@ -64,7 +65,7 @@ class WengertList {
   const Labels& labels(NodeId node) const { return nodes_[node].labels; }
   bool is_leaf(NodeId node) const { return operation(node).leaf; }
   bool is_parameter(NodeId node) const;
-  /// The name that the user gave, or empty.
+  /// The name that the user gave, its scopes and the stage of a pipeline; empty for none.
   std::string_view name(NodeId node) const { return text(nodes_[node].name); }
   std::string_view scope_of(NodeId node) const { return text(labels(node).scope); }
   std::string_view stage_of(NodeId node) const { return text(labels(node).stage); }

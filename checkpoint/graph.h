@@ -118,6 +118,7 @@ class Graph {
   Bytes metadata_bytes() const;
   /// Bytes of all sources, which are always resident.
   Bytes resident() const;
+  /// Whether `set_present`, `add_target` or `place_elsewhere` was called for a value.
   bool is_present(ValueId value) const { return values_[value].present; }
   bool is_target(ValueId value) const { return values_[value].target; }
   bool is_elsewhere(ValueId value) const { return values_[value].elsewhere; }

@@ -43,11 +43,13 @@ void write_schedule(const Schedule& schedule, const std::string& path);
 /// Reads a machine from a JSON file of format `palimpsest-machine`, version 1, whose members are
 /// those of the struct. The list of caches may be shorter, the smallest first. Rates of one kind of
 /// work may be left out, and are then unknown. Throws `FileError` naming the file and the place in
-/// it for anything the format does not allow, and naming the file for what `check` refuses.
+/// it for anything the format does not allow. Throws it, naming the file, for numbers that are not
+/// finite, general rates that are not positive, other negative rates and seconds, and caches that
+/// are not in order of size.
 Machine read_machine(const std::string& path);
 
-/// Writes a machine such that `read_machine` gives an equal one. Throws what `check` throws, and
-/// `FileError` when the file cannot be written.
+/// Writes a machine such that `read_machine` gives an equal one. Throws `ArgumentError` for
+/// such numbers, and `FileError` when the file cannot be written.
 void write_machine(const Machine& machine, const std::string& path);
 
 }  // namespace palimpsest

@@ -86,6 +86,7 @@ class ConfusionMatrix {
   Tensor recall() const;
   /// The share of right answers.
   double accuracy() const;
+  /// Forgets all examples.
   void reset() { counts_.assign(counts_.size(), 0); }
 
  private:

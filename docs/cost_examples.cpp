@@ -193,7 +193,7 @@ std::vector<CostExample> products() {
       {"scaled_dot_product_attention", "q (b, t, d), k (b, s, d), v (b, s, d)", "b=16 d=512",
        [](In in) { return scaled_dot_product_attention(in[0], in[1], in[2]); }},
       {"multi_head_attention", "x (t, d), wq (d, d), wk (d, d), wv (d, d), wo (d, d)",
-       "t=1048576 d=4096",
+       "t=2048 d=65536",
        [](In in) {
          return multi_head_attention(
              in[0], {.query = in[1], .key = in[2], .value = in[3], .output = in[4]}, 4);

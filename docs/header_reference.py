@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs/snippets/reference"
 MOST_LINES_OF_STRUCT = 40
 ONE_EXAMPLE = re.compile(r"^EXAMPLE\(([^)]*)\) \{\n(.*?)^\}$", re.MULTILINE | re.DOTALL)
-INTERNAL = re.compile(r"static constexpr Text text|^using \w+ = List<|\bplace_of<|^using Neutral\b|PALIMPSEST_\w+\(")
+INTERNAL = re.compile(r"static constexpr Text text|gelu_tanh_factor|^using \w+ = List<|\bplace_of<|^using Neutral\b"
+                      r"|PALIMPSEST_\w+\(")
 
 # Functions that headers need for their templates, or that other parts of the library call.
 HIDDEN = re.compile(
@@ -32,8 +33,12 @@ HIDDEN = re.compile(
 OF_OTHERS = re.compile(r"clamp\(const Var& x, const Var& low|logit\(const Var& x, double|pow\(const IsVar auto& x, double"
                        r"|huber_loss\(|PadMode mode|batch_norm\(const Var& x, const Var& mean")
 # The body of a function in one line, with the initializers of a constructor.
-BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)(?: : \S[^{}]*(?:\{[^{}]*\}[^{}]*)*)? \{(?: .* )?\}$", re.MULTILINE)
-FORWARD = re.compile(r"(class|struct) \w+;$")
+BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)"
+                  r"(?:\s+: (?:[\w:<>]+(?:\([^;]*?\)|\{[^;{}]*\})(?:,\s+)?)+?)? \{(?: .* )?\}$", re.MULTILINE)
+INITIALIZERS = re.compile(r"(\)(?: noexcept)?)\n\s+: \w+_?[({].*;\Z", re.DOTALL)
+FORWARD = re.compile(r"(class|struct|enum class) \w+( : [\w:]+)?;$")
+DESTRUCTOR = re.compile(r"(virtual )?~\w+\(\)")
+COPY_OR_MOVE = re.compile(r"(.*\boperator=\(|(\w+)\((const )?\2&&?( \w+)?\)).*;$")
 # The definition in one line of a member that its class declares.
 MEMBER = re.compile(r"inline [^()]*\w+::\w+\(.*\}$")
 SECTION = re.compile(r"// (\S.*?) -{5,}$")
@@ -141,9 +146,13 @@ def entries_of(text):
             comment, code, section = [], [], ""
             at = next(i for i in range(at, len(lines)) if indent_of(lines[i]) <= indent_of(line)
                       and lines[i].strip() in ("};", "public:"))
+        elif DESTRUCTOR.match(bare) and (code or not comment):
+            at = end_of_block(lines, at, indent_of(line)) if bare.endswith("{") else at
         else:
             line = re.sub(r"\s*// NOLINT.*", "", line)
             bare = line.strip()
+            if code and COPY_OR_MOVE.match(bare) and not COPY_OR_MOVE.match(code[-1].strip()):
+                yield take()
             code.append(line)
             if bare.endswith("{"):
                 end = end_of_block(lines, at, indent_of(code[0]))
@@ -204,17 +213,17 @@ def title_of(code):
     return found and (found[1] or found[2]) or ""
 
 
-def is_chosen(names, section, only, without):
-    """Whether the options of the directive show an entry."""
+def is_chosen(names, scope, section, only, without):
+    """Whether the options of the directive show an entry, which may be in classes."""
     own = {section, *names, *(name.split("::")[-1] for name in names)}
-    return not own & set(without) and (not only or bool(own & set(only)))
+    return not own.union(scope) & set(without) and (not only or bool(own & set(only)))
 
 
 def named_entries(text, only=(), without=()):
     """Names, prose and code. The name of a member begins with that of its class."""
     text = re.sub(r"^namespace ((?:palimpsest::)?)detail \{$.*?^\}  // namespace \1detail$",
                   lambda found: "namespace palimpsest {" if found[1] else "", text, flags=re.MULTILINE | re.DOTALL)
-    classes = []
+    classes, pending, has_hidden = [], [], False
     hides = "namespace nn" not in text
     for prose, code, section in entries_of(text):
         indent = indent_of(code) if code.strip() else len(code)
@@ -222,12 +231,20 @@ def named_entries(text, only=(), without=()):
         scope = [of_class for _, of_class in classes]
         names = [name for name in map(name_in, statements(code)) if name]
         if names and not scope and hides and all(map(HIDDEN.fullmatch, names)):
+            has_hidden = True
             continue
         names = ["::".join(scope + [name]) for name in names]
         if names and opens_type(code) and code.rstrip().endswith(";") and "{" not in code:
             classes.append((indent, name_in(code)))
-        if is_chosen(names, section, only, without):
-            yield names, prose, code
+        if not is_chosen(names, scope, section, only, without):
+            continue
+        if code.strip():
+            yield from [*pending, (names, prose, code)]
+            pending = []
+        else:  # about the declarations that follow, of which some must be shown
+            pending = [*([] if has_hidden else pending), (names, prose, code)]
+        has_hidden = False
+    yield from pending
 
 
 def directives_of(text):
@@ -323,8 +340,8 @@ def dedented(code):
 
 def shown(code):
     """A declaration as the reference shows it, without bodies."""
-    code = re.sub(r"^ *// NOLINT.*\n", "", code, flags=re.MULTILINE)
-    return re.sub(r"///<?", "//", BODY.sub(r"\1;", dedented(code)))
+    code = re.sub(r"^ *// NOLINT.*\n| *// NOLINT.*", "", code, flags=re.MULTILINE)
+    return re.sub(r"///<?", "//", INITIALIZERS.sub(r"\1;", BODY.sub(r"\1;", dedented(code))))
 
 
 class Header(Directive):

@@ -55,14 +55,14 @@ double accuracy_of(const Tensor& logits, const Tensor& labels) {
 }  // namespace
 
 int main() {
-  nn::Parameters parameters(1);
+  nn::Parameters parameters(/*seed=*/1);
   const Classifier model(parameters);
   std::printf("%s\n", parameters.summary().c_str());
 
   const auto optimizer = adamw({.learning_rate = 0.02});
   Tape tape;
   for (std::uint64_t step = 0; step < 60; ++step) {
-    tape.clear();
+    tape.clear();  // keeps the memory of the previous step
     const Batch batch = make_batch(step);
     const Var logits = model(tape.constant(batch.images));
     const Var loss = cross_entropy(logits, tape.constant(batch.labels));

@@ -20,6 +20,7 @@ class Dropout {
  public:
   /// `parameters` tell whether it is training. Throws `ArgumentError` unless 0 ≤ probability < 1.
   Dropout(Parameters parameters, double probability);
+
   Var operator()(const Located& x) const;
 
  private:

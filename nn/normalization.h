@@ -62,6 +62,7 @@ struct BatchNormLayer {
   /// Adds "weight", "bias", "running_mean" and "running_var". Throws `ArgumentError` for a momentum
   /// outside [0, 1].
   BatchNormLayer(Parameters parameters, std::int64_t channels, const BatchNormOptions& given = {});
+
   Var operator()(const Located& x) const;
 
  private:

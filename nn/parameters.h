@@ -27,6 +27,7 @@ class Parameter {
   bool defined() const { return entry_ != nullptr; }
   /// The name with its scopes, as in "encoder/linear/weight".
   const std::string& name() const;
+  /// Its current elements. A copy shares them.
   const Tensor& tensor() const;
   /// False for frozen parameters and for states, such as running statistics.
   bool is_trainable() const;

@@ -54,6 +54,7 @@ class ReverseRunner {
 
   /// Returns false if the run ended early and the journal continues it.
   bool run(ReverseChain& chain);
+  /// What `run` will take, and what the last run has taken.
   ReverseForecast forecast(ReverseChain& chain) const;
   const ReverseReport& report() const;
 

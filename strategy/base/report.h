@@ -23,8 +23,7 @@ struct Report {
   std::string planner;
   std::string kernel_level;  ///< kernel variants, which may affect bits: `v4`, `v4+onednn`
   int threads = 1;
-  /// The precision of floating values, such as `mixed bf16`; empty if as recorded.
-  std::string precision;
+  std::string precision;    ///< of floating values, such as `mixed bf16`; empty if as recorded
   double loss_scale = 1;    ///< of an `Execution` in mixed f16
   bool overflowed = false;  ///< some gradient is not finite; skip the step
   int replicas = 1;         ///< program instances that ran at once; peaks are their sum
@@ -65,12 +64,14 @@ struct Report {
   /// Extra work as a fraction: predicted, as `Plan::compute_overhead`. For an `Execution` that
   /// computes while it records: the work of repeated nodes relative to that of all nodes once.
   double compute_overhead = 0;
+
   bool plan_reused = false;             ///< from an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
   /// Seconds of the run without planning. A `Runner` whose runs take less than 10 µs gives the time
   /// of one of its last 16 runs.
   double run_seconds = 0;
+
   double kernel_seconds = 0;  ///< sum over threads, if profiled
 
   /// One line about the plan: planner, peak, share of keep-all, extra work.

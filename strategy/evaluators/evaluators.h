@@ -36,6 +36,7 @@ class EngineEvaluator : public Evaluator {
   void compute(Tape& tape, std::uint32_t value) override;
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
   void compute(Tape& tape, std::span<const ValueId> values);
+
   void on_clear(Tape&) noexcept override {}
   /// Called before the engine runs or plans `tape` with the options `asked`. Returns the options to
   /// use: those given, with the evaluator's budget if they have none.

@@ -73,6 +73,7 @@ struct LoopOptions {
   /// The number of states on disk is the one that makes the derivative cheapest according to
   /// `disk_costs`.
   std::string spill = {};
+  /// How that file is written and read.
   SpillOptions spill_options = {};
   /// The cost of writing a state to that directory and of reading it. Without it, the cost is
   /// measured where a disk may help. That takes half a second, once for each size of state and

@@ -135,6 +135,7 @@ class GradientAccumulator {
 
   /// Micro-batches in the current update.
   int micro_batches() const { return count_; }
+  /// Counts and sizes so far.
   AccumulatorStatistics statistics() const;
 
  private:

@@ -50,6 +50,7 @@ class LossScaler {
   double scale() const { return scale_; }
   /// The loss that belongs to the gradients unscaled last, before scaling.
   double loss() const { return loss_; }
+
   std::int64_t steps() const { return steps_; }      ///< unscaled so far
   std::int64_t skipped() const { return skipped_; }  ///< of these, steps with an overflow
   std::int64_t growths() const { return growths_; }  ///< how often the scale grew

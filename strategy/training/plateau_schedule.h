@@ -30,6 +30,7 @@ class PlateauSchedule {
 
   /// Takes the next value of the metric and returns the rate from now on. A NaN is no improvement.
   double observe(double metric);
+  /// The current rate.
   double rate() const { return rate_; }
 
   /// The entries "rate" and "best" (f64), "without_improvement" and "cooldown_left" (i64).

@@ -50,7 +50,6 @@ auto at_least(double least, const auto& x) { return choose(least - x, least, x);
 
 // Formulas of activations and their derivatives. kernels/pack_tabulated.h has faster ones for f32
 // packs, which take precedence.
-
 auto softplus_of(const auto& x) {
   return choose(x, x, 0) + log1p_of_fraction(decay(x));  // no overflow or cancellation
 }

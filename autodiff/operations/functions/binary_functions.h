@@ -7,10 +7,10 @@
 #include "autodiff/operations/functions/function.h"
 #include "autodiff/operations/functions/loss.h"
 
-/// Functions of two variables, defined as functions/function.h describes. `da` and `db` record the
-/// adjoint of one operand before it is summed to that operand's shape; without one no derivative
-/// flows to that operand. `floating` marks functions without integer support. `neutral` holds each
-/// operand's neutral element: it leaves the other operand unchanged, bit for bit.
+// Functions of two variables, defined as functions/function.h describes. `da` and `db` record the
+// adjoint of one operand before it is summed to that operand's shape; without one no derivative
+// flows to that operand. `floating` marks functions without integer support. `neutral` holds each
+// operand's neutral element: it leaves the other operand unchanged, bit for bit.
 namespace palimpsest::functions {
 
 using Neutral = std::array<std::optional<double>, 2>;
@@ -297,9 +297,9 @@ using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>
 namespace palimpsest PALIMPSEST_EXPORT {
 
 // Elementwise. Operands broadcast and are promoted to a common dtype. In `minimum`, `maximum` and
-// comparisons one operand may be a number, in `pow` the first. They throw as `record_binary` does;
-// `share`, `pow`, `atan2`, `hypot`, `logaddexp`, `xlogy` and `copysign` throw `DTypeError` for
-// integers too.
+// comparisons one operand may be a number, in `pow` the first. They throw `ShapeError` for shapes
+// that do not broadcast. All but comparisons throw `DTypeError` for bool. `share`, `pow`, `atan2`,
+// `hypot`, `logaddexp`, `xlogy` and `copysign` throw it for integers too.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);

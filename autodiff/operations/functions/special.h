@@ -5,10 +5,10 @@
 #include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
-/// Functions that are computed in f64, also for f32 (kernels/pack_special.h; derivatives of digamma
-/// and spherical Bessel functions number by number). The derivatives of polygamma and Bessel
-/// functions are such functions of other orders. They are recorded as such, so that derivatives of
-/// every order are accurate.
+// Functions that are computed in f64, also for f32 (kernels/pack_special.h; derivatives of digamma
+// and spherical Bessel functions number by number). The derivatives of polygamma and Bessel
+// functions are such functions of other orders. They are recorded as such, so that derivatives of
+// every order are accurate.
 namespace palimpsest::functions {
 
 struct Lgamma {
@@ -94,7 +94,8 @@ inline constexpr Place place_of<F>{Family::special, position<F, Special>};
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-// Elementwise. Throws `DTypeError` for dtypes that are not floating.
+// Elementwise. Computed in f64, also for f32, whose results are then rounded. Derivatives of every
+// order are accurate. Throws `DTypeError` for dtypes that are not floating.
 
 /// log |Γ(x)|; ∞ at 0, −1, …
 auto lgamma(const IsVar auto& x, Where where = Where::current()) {

@@ -20,8 +20,7 @@ struct LayerCheckpointing {
     /// No recomputation: every layer keeps its tape, with everything that its backward part reads.
     none,
     /// Keeps the inputs of the layers whose number is a multiple of `interval`, except layer 0.
-    /// From
-    /// the last of them on, layers keep their tapes until they have been differentiated.
+    /// From the last of them on, layers keep their tapes until they have been differentiated.
     /// Recomputing those would take as much memory. With a `codec` that rounds, these tapes are not
     /// kept, because gradients are those at the rounded input.
     every,
@@ -45,8 +44,11 @@ struct LayerCheckpointing {
   /// For `every`: smaller intervals are refused. For `dynamic`: segments that are recomputed from a
   /// kept activation have at least this many layers, except the last segment.
   std::optional<int> minimum_interval = {};
-  std::vector<int> layers = {};                ///< for `listed`, in any order, without duplicates
-  std::optional<double> memory_fraction = {};  ///< for `dynamic`, above 0 and at most 1
+  /// For `listed`, in any order, without duplicates.
+  std::vector<int> layers = {};
+  /// For `dynamic`, above 0 and at most 1.
+  std::optional<double> memory_fraction = {};
+  /// For every mode except `none`. Without it, the inputs of attention.
   Sublayers sublayers = {};
   /// Most activations kept on their own. The interval of `every` is widened to respect it; a
   /// `listed` configuration that is longer is refused.
