@@ -9,10 +9,14 @@
 namespace palimpsest {
 namespace {
 
-void check(bool holds, const char* what, double number) {
-  if (holds && std::isfinite(number)) return;
+[[noreturn]] void refuse(const char* what, double number) {
   throw ArgumentError("[machine] " + std::string(what) + " is " + number_text(number) +
                       "; give a finite positive number");
+}
+
+// Machines are checked in every run.
+inline void check(bool holds, const char* what, double number) {
+  if (!holds || !std::isfinite(number)) refuse(what, number);
 }
 
 }  // namespace

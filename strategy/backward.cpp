@@ -222,6 +222,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
   std::vector<Gradients::Entry> entries;
   if (const auto repeated = engine.repeat(tape, computed_values(values), run)) {
     const std::vector<Var> parameters = parameters_of(tape);
+    entries.reserve(parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       entries.emplace_back(parameters[i], repeated->gradients[i]);
     }
