@@ -215,8 +215,8 @@ def title_of(code):
 
 def is_chosen(names, scope, section, only, without):
     """Whether the options of the directive show an entry, which may be in classes."""
-    own = {section, *names, *(name.split("::")[-1] for name in names)}
-    return not own.union(scope) & set(without) and (not only or bool(own & set(only)))
+    own = {section, *scope, *names, *(name.split("::")[-1] for name in names)}
+    return not own & set(without) and (not only or bool(own & set(only)))
 
 
 def named_entries(text, only=(), without=()):
@@ -375,9 +375,8 @@ class Header(Directive):
             holder.append(nodes.literal_block(shown(code), shown(code), language="cpp"))
             holder += self.parsed(prose, "prose")
             later = {name for others, _, _ in entries[i + 1:] for name in others}  # overloads
-            for name in dict.fromkeys(names):
-                if name not in later:
-                    holder += self.notes_on(name, not OF_OTHERS.search(code))
+            last = [name for name in dict.fromkeys(names) if name not in later]
+            holder += self.notes_on(last, not OF_OTHERS.search(code))
         return self.made
 
     def section_of(self, title):
@@ -393,15 +392,24 @@ class Header(Directive):
         self.state.nested_parse(StringList(prose.replace("palimpsest::", "").splitlines()), 0, holder)
         return [holder]
 
-    def notes_on(self, name, is_operation):
-        """Operation and cost of a name, if they are its own, and the example."""
-        if is_operation and name in self.rows:
-            yield nodes.paragraph("", "", nodes.emphasis("", "Operation: "), nodes.literal("", self.rows[name]))
-        if is_operation and name in self.sentences:
-            yield nodes.paragraph("", self.sentences[name])
-        if name in self.examples:
-            example = self.examples[name]
-            yield nodes.literal_block(example, example, language="cpp", classes=["example"])
+    def notes_on(self, names, is_operation):
+        """Operations and costs of names that are declared together, if they are their own, and the examples."""
+        for facts, kind in ((self.rows, nodes.literal), (self.sentences, nodes.inline)):
+            known = [name for name in names if is_operation and name in facts]
+            for fact in dict.fromkeys(facts[name] for name in known):
+                of = [name for name in known if facts[name] == fact]
+                paragraph = nodes.paragraph()
+                if len(of) < len(names):  # not of all that are declared together
+                    for name in of:
+                        paragraph += [nodes.literal("", name), nodes.Text(", " if name != of[-1] else ": ")]
+                elif kind is nodes.literal:
+                    paragraph += nodes.emphasis("", "Operation: ")
+                paragraph += kind("", fact)
+                yield paragraph
+        for name in names:
+            if name in self.examples:
+                example = self.examples[name]
+                yield nodes.literal_block(example, example, language="cpp", classes=["example"])
 
 
 def setup(app):
