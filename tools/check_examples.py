@@ -68,26 +68,26 @@ def with_outputs(path, outputs):
 def without_example(root):
     """Public functions on pages of the reference that no example shows, and complaints about examples of nothing."""
     sys.path.insert(0, str(root / "docs"))
-    import header_reference
+    import header_entries
 
     missing, nowhere = set(), []
     for page in sorted((root / "docs/reference").glob("*.md")):
-        examples = header_reference.examples_of(page.stem)
+        examples = header_entries.examples_of(page.stem)
         code_of = collections.defaultdict(str)
         for name, code in examples.items():
             code_of[name.split("::")[0]] += code
         declared = set()
-        for header, *chosen in header_reference.directives_of(page.read_text(encoding="utf-8")):
+        for header, *chosen in header_entries.directives_of(page.read_text(encoding="utf-8")):
             code = (root / header).read_text(encoding="utf-8")
-            declared |= {name for names, _, _ in header_reference.named_entries(code, *chosen) for name in names}
-            for name in header_reference.functions_of(code, *chosen):
+            declared |= {name for names, _, _ in header_entries.named_entries(code, *chosen) for name in names}
+            for name in header_entries.functions_of(code, *chosen):
                 of_class, _, member = name.rpartition("::")
                 is_shown = name in examples or of_class and re.search(
                     rf"(\.|->|::){member}(<[^>]*>)?\(", code_of[of_class.split("::")[0]])
                 if not is_shown:
                     missing.add(f"{page.stem}/{name}")
         nowhere += [f"{page.stem}: no header declares {name}, the first name of an example"
-                    for name in header_reference.examples_of(page.stem, of_first=True) if name not in declared]
+                    for name in header_entries.examples_of(page.stem, of_first=True) if name not in declared]
     return sorted(missing), nowhere
 
 

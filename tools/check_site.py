@@ -110,7 +110,7 @@ def check_names(root):
 def check_public_names(root, pages):
     """Names that public headers declare must occur in a page, or in a header that a page shows."""
     sys.path.insert(0, str(root / "docs"))
-    import header_reference
+    import header_entries
 
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     shown = set(re.findall(r"\{header\} (\S+)", text))
@@ -123,7 +123,7 @@ def check_public_names(root, pages):
     for header in headers:
         code = (root / header).read_text(encoding="utf-8")
         if header not in shown and "namespace palimpsest" in code:
-            for name in header_reference.functions_of(code):
+            for name in header_entries.functions_of(code):
                 if name.split("::")[-1] not in words:
                     yield f"{header}: {name} appears in no page"
 
@@ -131,15 +131,15 @@ def check_public_names(root, pages):
 def check_reference(root):
     """Types in declarations of the reference must be declared there. Its sentences must not have lost their form."""
     sys.path.insert(0, str(root / "docs"))
-    import header_reference
+    import header_entries
 
     shown = [directive for page in sorted((root / "docs/reference").glob("*.md"))
-             for directive in header_reference.directives_of(page.read_text(encoding="utf-8"))]
+             for directive in header_entries.directives_of(page.read_text(encoding="utf-8"))]
     texts = {header: (root / header).read_text(encoding="utf-8") for header, *_ in shown}
-    operations, costs = header_reference.formulas(), header_reference.costs()
+    operations, costs = header_entries.formulas(), header_entries.costs()
     for header, *chosen in shown:
         if header.startswith("autodiff/operations/"):
-            for name in header_reference.functions_of(texts[header], *chosen):
+            for name in header_entries.functions_of(texts[header], *chosen):
                 if name in operations and name not in costs:
                     yield f"{header}: the cost of {name} is in no sentence; add an example to docs/cost_examples.cpp"
     declared = set(UNDECLARED)
@@ -150,7 +150,7 @@ def check_reference(root):
     for header, *chosen in shown:
         of_templates = {name for list_ in re.findall(r"template <(.*)>$", texts[header], re.MULTILINE)
                         for name in re.findall(r"(\w+)(?=,|$| =)", list_)}
-        for _, prose, code in header_reference.named_entries(texts[header], *chosen):
+        for _, prose, code in header_entries.named_entries(texts[header], *chosen):
             code = re.sub(r'//.*|"[^"]*"', "", code)
             for name in sorted(set(re.findall(r"(?<![\w.:])[A-Z]\w+|(?<=palimpsest::)[A-Z]\w+", code))):
                 if name not in declared | of_templates and not name.startswith("PALIMPSEST_"):
