@@ -15,10 +15,6 @@ std::string short_line(const Where& where) {
   return text.append(":").append(std::to_string(where.line()));
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  return (hash ^ word) * 0x9e3779b97f4a7c15u + (hash >> 29);
-}
-
 }  // namespace
 
 class NodeLabels::Builder {
@@ -70,11 +66,15 @@ NodeLabels NodeLabels::of(const Graph& graph) {
 }
 
 std::uint64_t NodeLabels::hash_of(const Tape& tape) {
+  // Each step waits for one product of the previous one only, because a run of an evaluator takes
+  // the hash of all nodes.
+  constexpr std::uint64_t of_node = 0x9e3779b97f4a7c15u;
+  constexpr std::uint64_t of_name = 0xc2b2ae3d27d4eb4fu;
   std::uint64_t hash = tape.node_count();
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Where& where = tape.where(node);
-    hash = mix(hash, reinterpret_cast<std::uintptr_t>(where.file_name()) + where.line());
-    hash = mix(hash, tape.name_hash(node));
+    const std::uint64_t line = reinterpret_cast<std::uintptr_t>(where.file_name()) + where.line();
+    hash = hash * of_node + (line ^ tape.name_hash(node) * of_name);
   }
   return hash;
 }

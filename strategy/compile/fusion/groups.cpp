@@ -60,12 +60,15 @@ void Groups::settle(UnitId unit, NodeId node) {
   }
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;
-  for (const NodeId member : units_[unit].members) {
-    for (const Link& link : access_maps_.links(member)) {
-      const UnitId read = unit_of_[tape_.producer(link.value)];
-      if (read == unit || read == none) continue;
-      units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
-    }
+  note_reads(unit, node);
+}
+
+/// Notes that the unit reads what its member `node` reads.
+void Groups::note_reads(UnitId unit, NodeId node) {
+  for (const Link& link : access_maps_.links(node)) {
+    const UnitId read = unit_of_[tape_.producer(link.value)];
+    if (read == unit || read == none) continue;
+    units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
   }
 }
 
@@ -87,15 +90,44 @@ std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
 /// Returns false when none has a place for it.
 bool Groups::add_to_others(NodeId node) {
   const std::vector<UnitId> units = candidates(node);
-  if (units.empty()) return false;
-  if (join(units, node)) return true;
-  if (units.size() == 1) return false;
-  return std::any_of(units.rbegin(), units.rend(),
-                     [&](const UnitId& unit) { return join({&unit, 1}, node); });
+  if (units.size() > 1 && merge(units, node)) return true;
+  return std::any_of(units.rbegin(), units.rend(), [&](UnitId unit) { return join(unit, node); });
 }
 
-/// Merges some units and the node into one. Returns false and changes nothing when it has no place.
-bool Groups::join(std::span<const UnitId> units, NodeId node) {
+std::size_t Groups::most_members_with(NodeId node) const {
+  return elements(node) <= few_elements ? most_members_of_few : most_members;
+}
+
+/// Adds the node to a unit. Returns false and changes nothing when that has no place. The unit's
+/// place is after all that its members read, so only what the node reads matters.
+bool Groups::join(UnitId unit, NodeId node) {
+  Growing& own = units_[unit];
+  const std::int64_t elements_per_result = folded(node);
+  if (own.folded != 0 && elements_per_result != 0 && own.folded != elements_per_result) {
+    return false;
+  }
+  if (own.members.size() + 1 > most_members_with(node)) return false;
+  std::int64_t behind = -1;  // largest place of an input
+  for (const Link& link : access_maps_.links(node)) {
+    const UnitId read = unit_of_[tape_.producer(link.value)];
+    if (read == none) continue;
+    if (read != unit) {
+      behind = std::max<std::int64_t>(behind, units_[read].place);
+    } else if (!link.in_order) {
+      return false;  // the elements may be in a tile that has not been computed yet
+    }
+  }
+  const bool has_readers = own.first_reader != none;
+  if (has_readers && own.place <= behind) return false;
+  if (!has_readers) own.place = next_place_++;
+  own.folded = std::max(own.folded, elements_per_result);
+  settle(unit, node);
+  return true;
+}
+
+/// Merges several units and the node into one. Returns false and changes nothing when it has no
+/// place.
+bool Groups::merge(std::span<const UnitId> units, NodeId node) {
   std::vector<NodeId> members{node};
   std::uint32_t before = none;  // smallest place of a reader
   std::int64_t together = folded(node);
@@ -106,8 +138,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
     members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
     before = std::min(before, units_[unit].first_reader);
   }
-  const std::size_t most = elements(node) <= few_elements ? most_members_of_few : most_members;
-  if (members.size() > most) return false;
+  if (members.size() > most_members_with(node)) return false;
   std::int64_t behind = -1;  // largest place of an input
   const auto inside = [&](UnitId unit) {
     return std::find(units.begin(), units.end(), unit) != units.end();
@@ -140,6 +171,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
   for (const NodeId member : members) unit_of_[member] = units[0];
   unit.members = std::move(members);
   for (const UnitId other : units.subspan(1)) units_[other].members.clear();
+  for (const NodeId member : unit.members) note_reads(units[0], member);
   settle(units[0], node);
   return true;
 }

@@ -51,8 +51,11 @@ class Groups {
   std::int64_t folded(NodeId node) const;
   bool add_to_others(NodeId node);
   std::vector<UnitId> candidates(NodeId node) const;
-  bool join(std::span<const UnitId> units, NodeId node);
+  std::size_t most_members_with(NodeId node) const;
+  bool join(UnitId unit, NodeId node);
+  bool merge(std::span<const UnitId> units, NodeId node);
   void settle(UnitId unit, NodeId node);
+  void note_reads(UnitId unit, NodeId node);
 
   const Tape& tape_;
   const AccessMaps& access_maps_;
