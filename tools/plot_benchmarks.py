@@ -110,7 +110,7 @@ def section(name, kept):
              f"{machine['processor']}, {machine['threads']} threads, {machine['date']}. Times are the least of several"
              " repetitions."]
     if machine["load"] > 1:
-        lines.append(f"Other programs ran too (load {machine['load']}), so times vary by tens of per cent.")
+        lines.append(f"The load of the minute before was {machine['load']}: a build, or programs that disturb times.")
     lines += ["",
              f"![Results of the suite {name}](benchmarks/{name}.svg)", "",
              "| claim | target | measured | unit | |", "|---|---|---|---|---|"]
