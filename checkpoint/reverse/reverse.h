@@ -54,7 +54,7 @@ class ReverseRunner {
 
   /// Returns false if the run ended early and the journal continues it.
   bool run(ReverseChain& chain);
-  /// What `run` will take, and what the last run has taken.
+  /// A forecast of `run`, and a report on the last run.
   ReverseForecast forecast(ReverseChain& chain) const;
   const ReverseReport& report() const;
 
