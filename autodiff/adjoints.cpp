@@ -6,6 +6,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/placed.h"
 #include "autodiff/operations/products.h"
+#include "autodiff/operations/scattered.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/recording_guards.h"
 
@@ -70,7 +71,13 @@ void Adjoints::add(ValueId value, const Var& contribution) {
 
 void Adjoints::add_whole(ValueId value, const Var& contribution) {
   ValueId& sum = sums_[value - begin_];
-  sum = sum == none ? contribution.id() : palimpsest::add(Var(tape_, sum), contribution).id();
+  if (sum == none) {
+    sum = contribution.id();
+    return;
+  }
+  const Var before(tape_, sum);
+  const Var scattered = add_scattered(before, contribution);
+  sum = (scattered.defined() ? scattered : palimpsest::add(before, contribution)).id();
 }
 
 void Adjoints::add_product(ValueId value, const Var& a, const Var& b) {

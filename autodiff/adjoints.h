@@ -15,6 +15,8 @@ namespace palimpsest {
 /// - Products with few rows. If a loop multiplies by one matrix at every step, the matrix's adjoint
 ///   gets one product for many steps.
 ///
+/// Contributions that are scattered among zeros are added in place of the others' sum.
+///
 /// They are added no later than at the first node that reads the value, since nothing is added
 /// after that. Gradients are thus completed one by one, not all at the end.
 class Adjoints {

@@ -9,6 +9,7 @@
 #include "autodiff/operations/lines.h"
 #include "autodiff/operations/places.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/scattered.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -212,6 +213,17 @@ std::span<const Operation* const> index_operations() {
                                             &index_select_operation, &index_add_operation,
                                             &one_hot_operation};
   return family;
+}
+
+std::optional<Scattered> scattered_among_zeros(const Var& x) {
+  Tape& tape = x.tape();
+  const NodeId node = x.node();
+  const Operation& operation = tape.operation(node);
+  const bool by_element = &operation == &scatter_add_operation;
+  if (!by_element && &operation != &index_add_operation) return {};
+  const std::span<const ValueId> inputs = tape.inputs(node);
+  return Scattered{Var(tape, inputs[0]), Var(tape, inputs[1]),
+                   tape.attributes(node).as<IndexAttributes>().axis, by_element};
 }
 
 Var gather(const Var& x, int axis, const Var& index, Where where) {

@@ -27,6 +27,11 @@ Var gather(const Var& x, int axis, const Var& index, Where where = Where::curren
 /// smaller one, and for a negative `size`. Throws `DTypeError` for an x of bool.
 Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size,
                 Where where = Where::current());
+/// x with the elements of `source` added along `axis` at the positions in `index`. Several at one
+/// position are added in the order of their positions in `source`. Shapes are as for `scatter`.
+/// Throws as `scatter`, and `DTypeError` for an x of bool.
+Var scatter_add(const Var& x, int axis, const Var& index, const Var& source,
+                Where where = Where::current());
 
 /// x with the elements of `source` written along `axis` at the positions in `index`. The shapes of
 /// `source` and `index` are equal, and equal x's except along that axis. Any dtype. If several
@@ -63,6 +68,11 @@ Var index_select(const Var& x, int axis, const Var& index, Where where = Where::
 /// additional axis, which may come after the last axis of x. Throws `ShapeError` when the shapes
 /// do not fit, and for a negative `size`. Throws `DTypeError` for an x of bool.
 Var index_add(const Var& x, int axis, const Var& index, std::int64_t size,
+              Where where = Where::current());
+/// x with the slices of `source` added along `axis` at the positions in `index`, in the order of
+/// `source`. Shapes are as for `index_copy`. Throws as `index_copy`, and `DTypeError` for an x of
+/// bool.
+Var index_add(const Var& x, int axis, const Var& index, const Var& source,
               Where where = Where::current());
 
 /// x with the slices of `source` written along `axis` at the positions in `index`, which has any

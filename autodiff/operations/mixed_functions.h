@@ -254,6 +254,17 @@ Var scatter_add(const A& x, int axis, const B& index, std::int64_t size,
 
 template <IsValue A, IsValue B, IsValue C>
   requires AreMixed<A, B, C>
+Var scatter_add(const A& x, int axis, const B& index, const C& source,
+                Where where = Where::current()) {
+  const Constants on("scatter_add", where, x, index, source);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return palimpsest::scatter_add(on_x, axis, on_index, on_source, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
 Var scatter(const A& x, int axis, const B& index, const C& source, Where where = Where::current()) {
   const Constants on("scatter", where, x, index, source);
   const Var on_x = on(x);
@@ -301,6 +312,17 @@ Var index_add(const A& x, int axis, const B& index, std::int64_t size,
   const Var on_x = on(x);
   const Var on_index = on(index);
   return palimpsest::index_add(on_x, axis, on_index, size, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var index_add(const A& x, int axis, const B& index, const C& source,
+              Where where = Where::current()) {
+  const Constants on("index_add", where, x, index, source);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return palimpsest::index_add(on_x, axis, on_index, on_source, where);
 }
 
 template <IsValue A, IsValue B, IsValue C>

@@ -126,9 +126,17 @@ inline void copy_first(const KernelCall& call) {
   });
 }
 
+/// Throws `ShapeError` unless `source` has this shape, and `DTypeError` unless it has x's dtype.
+void require_source(const Var& source, const Shape& shape, const Var& x, const char* operation,
+                    const Where& where);
+
 /// Checks the operands of a scatter along `axis`: an index and a source of one shape, which is x's
 /// except along the axis. Throws naming `operation`. Returns the axis in [0, rank).
 int require_scatter(const Var& x, int axis, const Var& index, const Var& source,
                     const char* operation, const Where& where);
+
+/// Likewise for slices along `axis`: in the source, the axes of the index replace that axis.
+int require_index_source(const Var& x, int axis, const Var& index, const Var& source,
+                         const char* operation, const Where& where);
 
 }  // namespace palimpsest

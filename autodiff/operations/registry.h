@@ -41,6 +41,7 @@ std::span<const Operation* const> roll_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> scatter_operations();
 std::span<const Operation* const> scatter_reduce_operations();
+std::span<const Operation* const> scatter_sum_operations();
 std::span<const Operation* const> nonzero_operations();
 std::span<const Operation* const> sort_operations();
 std::span<const Operation* const> lexsort_operations();

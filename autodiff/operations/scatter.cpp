@@ -147,23 +147,6 @@ const Operation ravel_operation{
     .half = HalfSupport::native,
 };
 
-/// Throws `ShapeError` unless `source` has this shape, and `DTypeError` unless it has x's dtype.
-void require_source(const Var& source, const Shape& shape, const Var& x, const char* operation,
-                    const Where& where) {
-  require_value(source, operation, where);
-  if (source.dtype() != x.dtype()) {
-    throw DTypeError(operation,
-                     "the source is " + to_string(source.type()) + " for " + to_string(x.type()) +
-                         "; cast it to the same dtype",
-                     where);
-  }
-  if (source.shape() == shape) return;
-  throw ShapeError(operation,
-                   "the source has shape " + to_string(source.shape()) + " where shape " +
-                       to_string(shape) + " is written; make them equal",
-                   where);
-}
-
 Var record_scatter(const Operation& operation, const Var& x, const Var& index, const Var& source,
                    int axis, const Where& where) {
   const Var inputs[] = {x, widened(index, where), source};
@@ -276,6 +259,22 @@ std::span<const Operation* const> scatter_operations() {
   return family;
 }
 
+void require_source(const Var& source, const Shape& shape, const Var& x, const char* operation,
+                    const Where& where) {
+  require_value(source, operation, where);
+  if (source.dtype() != x.dtype()) {
+    throw DTypeError(operation,
+                     "the source is " + to_string(source.type()) + " for " + to_string(x.type()) +
+                         "; cast it to the same dtype",
+                     where);
+  }
+  if (source.shape() == shape) return;
+  throw ShapeError(operation,
+                   "the source has shape " + to_string(source.shape()) + " where shape " +
+                       to_string(shape) + " is written; make them equal",
+                   where);
+}
+
 int require_scatter(const Var& x, int axis, const Var& index, const Var& source,
                     const char* operation, const Where& where) {
   require_places(index, operation, where);
@@ -307,12 +306,18 @@ Var scatter(const Var& x, int axis, const Var& index, double value, Where where)
                  where);
 }
 
+int require_index_source(const Var& x, int axis, const Var& index, const Var& source,
+                         const char* operation, const Where& where) {
+  require_places(index, operation, where);
+  require_value(x, operation, where);
+  const int wrapped = x.shape().wrap(axis, operation, where);
+  require_axes(x.rank() - 1 + index.rank(), operation, where);
+  require_source(source, replaced(x.shape(), wrapped, 1, index.shape()), x, operation, where);
+  return wrapped;
+}
+
 Var index_copy(const Var& x, int axis, const Var& index, const Var& source, Where where) {
-  require_places(index, "index_copy", where);
-  require_value(x, "index_copy", where);
-  const int wrapped = x.shape().wrap(axis, "index_copy", where);
-  require_axes(x.rank() - 1 + index.rank(), "index_copy", where);
-  require_source(source, replaced(x.shape(), wrapped, 1, index.shape()), x, "index_copy", where);
+  const int wrapped = require_index_source(x, axis, index, source, "index_copy", where);
   return record_scatter(index_copy_operation, x, index, source, wrapped, where);
 }
 
@@ -366,11 +371,8 @@ Var index_put(const Var& x, std::span<const Var> indices, const Var& values, boo
   const Var source = selected.result_axis == 0
                          ? wide
                          : permute(wide, to_front(wide.rank(), selected.result_axis, count), where);
-  const Var rows =
-      accumulate
-          ? add(selected.rows,
-                index_add(source, 0, selected.places, selected.rows.shape()[0], where), where)
-          : index_copy(selected.rows, 0, selected.places, source, where);
+  const Var rows = accumulate ? index_add(selected.rows, 0, selected.places, source, where)
+                              : index_copy(selected.rows, 0, selected.places, source, where);
   Shape arranged;
   for (const int axis : selected.order) arranged.push_back(x.shape()[axis]);
   return permute(reshape(rows, arranged, where), inverse_of(selected.order), where);

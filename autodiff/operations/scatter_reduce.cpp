@@ -193,7 +193,7 @@ Var scattered_mean(const Var& x, int axis, const Var& index, const Var& source, 
   const Var sources = scatter_add(ones, axis, index, x.shape()[axis], where);
   const Var counts = include_self ? Located(sources, where) + 1.0 : maximum(sources, 1.0, where);
   const Var first = include_self ? x : scatter(x, axis, index, 0, where);
-  const Var total = add(first, scatter_add(source, axis, index, x.shape()[axis], where), where);
+  const Var total = scatter_add(first, axis, index, source, where);
   return divide(total, cast(counts, x.dtype(), where), where);
 }
 
@@ -219,8 +219,7 @@ Var scatter_reduce(const Var& x, int axis, const Var& index, const Var& source,
   switch (reduction) {
     case ScatterReduction::sum: {
       const Var base = include_self ? first : scatter(first, wrapped, places, 0, where);
-      const Var sums = scatter_add(from, wrapped, places, x.shape()[wrapped], where);
-      return cast(add(base, sums, where), dtype, where);
+      return cast(scatter_add(base, wrapped, places, from, where), dtype, where);
     }
     case ScatterReduction::mean:
       require_floating(x, "scatter_reduce", where);

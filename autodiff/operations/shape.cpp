@@ -6,6 +6,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/scattered.h"
 #include "autodiff/operations/strided.h"
 
 namespace palimpsest {
@@ -107,6 +108,12 @@ std::span<const Operation* const> shape_operations() {
   static const Operation* const family[] = {&reshape_operation, &broadcast_to_operation,
                                             &permute_operation};
   return family;
+}
+
+Var before_reshape(const Var& x) {
+  Tape& tape = x.tape();
+  if (&tape.operation(x.node()) != &reshape_operation) return Var();
+  return Var(tape, tape.inputs(x.node())[0]);
 }
 
 Var reshape(const Var& x, const Shape& shape, Where where) {

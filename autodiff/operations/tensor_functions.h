@@ -127,6 +127,8 @@ Tensor glu(const Tensor& x, int axis = -1, Where where = Where::current());
 Tensor gather(const Tensor& x, int axis, const Tensor& index, Where where = Where::current());
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, std::int64_t size,
                    Where where = Where::current());
+Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
+                   Where where = Where::current());
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
                Where where = Where::current());
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, double value,
@@ -136,6 +138,8 @@ Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tens
                       Where where = Where::current());
 Tensor index_select(const Tensor& x, int axis, const Tensor& index, Where where = Where::current());
 Tensor index_add(const Tensor& x, int axis, const Tensor& index, std::int64_t size,
+                 Where where = Where::current());
+Tensor index_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
                  Where where = Where::current());
 Tensor index_copy(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
                   Where where = Where::current());

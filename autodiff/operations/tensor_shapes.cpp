@@ -115,6 +115,15 @@ Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, std::int64_t 
   return on.result(palimpsest::scatter_add(on_x, axis, on_index, size, where));
 }
 
+Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
+                   Where where) {
+  Evaluation on("scatter_add", where);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return on.result(palimpsest::scatter_add(on_x, axis, on_index, on_source, where));
+}
+
 Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Tensor& source, Where where) {
   Evaluation on("scatter", where);
   const Var on_x = on(x);
@@ -152,6 +161,15 @@ Tensor index_add(const Tensor& x, int axis, const Tensor& index, std::int64_t si
   const Var on_x = on(x);
   const Var on_index = on(index);
   return on.result(palimpsest::index_add(on_x, axis, on_index, size, where));
+}
+
+Tensor index_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source,
+                 Where where) {
+  Evaluation on("index_add", where);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return on.result(palimpsest::index_add(on_x, axis, on_index, on_source, where));
 }
 
 Tensor index_copy(const Tensor& x, int axis, const Tensor& index, const Tensor& source,

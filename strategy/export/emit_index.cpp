@@ -36,22 +36,27 @@ void emit_read(const CNode& node, CBody& body, std::int64_t count, bool per_elem
             "y0[$element] = x0[$block];");
 }
 
+/// Statement that adds an element of input `from` to the output.
+std::string addition(const CNode& node, std::string_view from) {
+  const std::string type = node.type();
+  const std::string element = std::string(from) + "[$element]";
+  if (is_floating(node.dtype())) return "y0[$block] += " + element + ";";
+  return "y0[$block] = (" + type + ")((u" + type + ")y0[$block] + (u" + type + ")" + element + ");";
+}
+
 /// Adds `count` rows of x to zeros.
 void emit_add(const CNode& node, CBody& body, std::int64_t count, bool per_element) {
   body.add("for (long i = 0; i < $n; ++i) y0[i] = 0;", {{"n", node.output_shape().elements()}});
-  const bool wraps = !is_floating(node.dtype());
-  const std::string sum = wraps ? "y0[$block] = (" + node.type() + ")((u" + node.type() +
-                                      ")y0[$block] + (u" + node.type() + ")x0[$element]);"
-                                : std::string("y0[$block] += x0[$element];");
-  emit_rows(body, LineShape(node.output_shape(), axis_of(node)), count, per_element, sum);
+  emit_rows(body, LineShape(node.output_shape(), axis_of(node)), count, per_element,
+            addition(node, "x0"));
 }
 
-/// Writes `count` rows of the source x2 over a copy of x.
-void emit_write(const CNode& node, CBody& body, std::int64_t count, bool per_element) {
+/// Writes or adds, as `each` says, `count` rows of the source x2 to a copy of x.
+void emit_write(const CNode& node, CBody& body, std::int64_t count, bool per_element,
+                std::string_view each) {
   body.add("if (y0 != x0) memcpy(y0, x0, $n * sizeof(*y0));",
            {{"n", node.output_shape().elements()}});
-  emit_rows(body, LineShape(node.output_shape(), axis_of(node)), count, per_element,
-            "y0[$block] = x2[$element];");
+  emit_rows(body, LineShape(node.output_shape(), axis_of(node)), count, per_element, each);
 }
 
 void emit_one_hot(const CNode& node, CBody& body) {
@@ -85,14 +90,20 @@ void add_index_emitters(CEmitters& emitters) {
     emit_add(node, body, node.input_shape(1).elements(), false);
   }};
   emitters["one_hot"] = {emit_one_hot};
-  emitters["scatter"] = {[](const CNode& node, CBody& body) {
-                           emit_write(node, body, node.input_shape(2)[axis_of(node)], true);
-                         },
-                         nullptr, takes_over_first};
-  emitters["index_copy"] = {[](const CNode& node, CBody& body) {
-                              emit_write(node, body, node.input_shape(1).elements(), false);
-                            },
-                            nullptr, takes_over_first};
+  const auto writes = [&](const char* operation, bool per_element, bool adds) {
+    emitters[operation] = {[=](const CNode& node, CBody& body) {
+                             const std::int64_t count = per_element
+                                                            ? node.input_shape(2)[axis_of(node)]
+                                                            : node.input_shape(1).elements();
+                             emit_write(node, body, count, per_element,
+                                        adds ? addition(node, "x2") : "y0[$block] = x2[$element];");
+                           },
+                           nullptr, takes_over_first};
+  };
+  writes("scatter", true, false);
+  writes("index_copy", false, false);
+  writes("scatter_sum", true, true);
+  writes("index_sum", false, true);
 }
 
 }  // namespace palimpsest

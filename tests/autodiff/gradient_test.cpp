@@ -2,6 +2,10 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "autodiff/custom.h"
 #include "autodiff/gradcheck.h"
@@ -9,6 +13,7 @@
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
+#include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
@@ -74,6 +79,52 @@ TEST_CASE("adjoints of slices that overlap, of other axes and of the whole are a
   const GradcheckResult result = gradcheck(f, {&values, 1});
   INFO(result.message);
   CHECK(result.passed);
+}
+
+TEST_CASE("scattered adjoints are added in place of the others' sum") {
+  const auto names_in = [](const Tape& tape, NodeId from) {
+    std::map<std::string_view, int> names;
+    for (NodeId node = from; node < tape.node_count(); ++node) ++names[tape.operation(node).name];
+    return names;
+  };
+  const Tensor values = Tensor::normal({3, 4}, 1, 0, 1, DType::f64);
+  struct Case {
+    const char* name;
+    std::function<Var(const Var&)> loss;
+    const char* adds;  ///< the operation that adds
+    int times;
+  };
+  const std::vector<Case> cases{
+      {"after a dense one", [](const Var& x) { return sum(exp(x - max(x))); }, "scatter_sum", 1},
+      {"before a dense one", [](const Var& x) { return sum(max(exp(x), {1})) + sum(x * max(x)); },
+       "scatter_sum", 1},
+      {"along an axis", [](const Var& x) { return sum(square(x - max(x, {0}, true))); },
+       "scatter_sum", 1},
+      {"two", [](const Var& x) { return sum(max(x, {1})) * min(x); }, "scatter_sum", 1},
+      {"rows of three reads",
+       [](const Var& x) {
+         const auto row = [&](std::int64_t i) {
+           return index_select(x, 0, x.tape().constant(Tensor::from<std::int64_t>({i}, {1})));
+         };
+         return sum(row(0) * row(2) * row(0));
+       },
+       "index_sum", 2},
+      {"a cumulative extreme", [](const Var& x) { return sum(x * cummax(x, 0).values); },
+       "scatter_sum", 1},
+  };
+  for (const auto& [name, loss, adds, times] : cases) {
+    INFO(name);
+    Tape tape;
+    const Var x = tape.parameter(values);
+    const Var y = loss(x);
+    const NodeId before = tape.node_count();
+    const Var first = gradient(y, x);
+    CHECK(names_in(tape, before)[adds] == times);
+    const auto f = [&, function = loss](std::span<const Var> xs) { return function(xs[0]); };
+    const GradcheckResult result = gradcheck(f, {&values, 1});
+    INFO(result.message);
+    CHECK(result.passed);
+  }
 }
 
 /// The sum of `steps` products of rows with one matrix, and of other products with it.

@@ -124,8 +124,11 @@ INDEXING = {
     "scatter_recurrence: of nothing": lambda x, i, s: x + 0 * s.sum(),
     "scatter_extreme: largest": reduced("amax", power=2),
     "scatter_extreme: smallest of the source, i32": reduced("amin", include_self=False, power=2),
-    "scatter_add: scatter_reduce, sums": reduced("sum", power=2),
-    "scatter_add: scatter_reduce, means of the source": reduced("mean", include_self=False, power=2),
+    "scatter_sum: middle axis": lambda x, i, s: x.scatter_add(1, places(i), s) ** 2,
+    "scatter_sum: many at few places": lambda x, i, s: x.scatter_add(1, places(i), s),
+    "scatter_sum: nothing": lambda x, i, s: x.scatter_add(1, places(i), s) + 0 * s.sum(),
+    "scatter_sum: scatter_reduce, sums": reduced("sum", power=2),
+    "scatter_sum: scatter_reduce, means of the source": reduced("mean", include_self=False, power=2),
     "scatter: middle axis": lambda x, i, s: scatter(x, 1, i, s) ** 2,
     "scatter: repeated positions, i32": lambda x, i, s: scatter(x, 1, i, s) ** 2,
     "scatter: a number at many places": lambda x, i: x.scatter(1, places(i), 0.5),
@@ -134,7 +137,10 @@ INDEXING = {
     "index_copy: one place": lambda x, i, s: index_copy(x, i.reshape(1), s) ** 2,
     "index_copy: index_put": lambda x, i, s: scatter(
         x, 0, i[:, None, None].expand(3, 4, 2), s.expand(3, 4, 2)) ** 2,
-    "index_add: index_put, accumulating":
+    "index_sum: a matrix of places, one twice": lambda x, i, s: x.index_add(
+        1, places(i).flatten(), s.reshape(x.shape[0], -1, *x.shape[2:])) ** 2,
+    "index_sum: one place": lambda x, i, s: x.index_add(1, places(i).reshape(1), s.unsqueeze(1)) ** 2,
+    "index_sum: index_put, accumulating":
         lambda x, i, s: x.index_put((torch.arange(3)[:, None], places(i)), s, accumulate=True) ** 2,
     "ravel_multi_index: index of two axes": lambda x, i, ids: x[places(i), row_of(ids, i).reshape(1, 3)] ** 2,
     "ravel_multi_index: index of the last axes": lambda x, i, j: x[:, places(i), places(j)] ** 2,

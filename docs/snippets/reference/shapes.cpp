@@ -94,8 +94,9 @@ EXAMPLE(gather) {
 EXAMPLE(scatter_add, scatter) {
   const Tensor index = Tensor::from<std::int64_t>({0, 2, 0}, {3});
   // 1 and 3 meet at 0.
-  print(scatter_add(Tensor::vector({1, 2, 3}), 0, index, 4));  // → [4, 0, 2, 0]
-  print(scatter(Tensor::zeros({4}), 0, index, 5.0));           // → [5, 0, 5, 0]
+  print(scatter_add(Tensor::vector({1, 2, 3}), 0, index, 4));                  // → [4, 0, 2, 0]
+  print(scatter_add(Tensor::ones({4}), 0, index, Tensor::vector({1, 2, 3})));  // → [5, 1, 3, 1]
+  print(scatter(Tensor::zeros({4}), 0, index, 5.0));                           // → [5, 0, 5, 0]
 }
 
 EXAMPLE(index_select, index_add, index_copy) {
@@ -103,6 +104,7 @@ EXAMPLE(index_select, index_add, index_copy) {
   const Tensor rows = Tensor::from<std::int64_t>({2, 0}, {2});
   print(index_select(x, 0, rows));                                 // → [[5, 6], [1, 2]]
   print(index_add(Tensor::matrix({{1, 1}, {2, 2}}), 0, rows, 3));  // → [[2, 2], [0, 0], [1, 1]]
+  print(index_add(x, 0, rows, Tensor::ones({2, 2})));              // → [[2, 3], [3, 4], [6, 7]]
   print(index_copy(x, 0, rows, Tensor::zeros({2, 2})));            // → [[0, 0], [3, 4], [0, 0]]
 }
 

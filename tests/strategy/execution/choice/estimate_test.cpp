@@ -296,7 +296,8 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
         // Fast first plans depend on the machine.
         CHECK_THAT(static_cast<double>(made->peak),
                    WithinRel(static_cast<double>(report.predicted_peak), 0.2));
-        CHECK(made->seconds >= 0.98 * all.seconds);
+        // Within a budget, fewer values stay present, so more operations are fused.
+        CHECK(made->seconds >= 0.95 * all.seconds);
         CHECK(made->compute_overhead >= 0);
       }
     }
