@@ -118,7 +118,8 @@ class Graph {
   Bytes metadata_bytes() const;
   /// Bytes of all sources, which are always resident.
   Bytes resident() const;
-  /// Whether `set_present`, `add_target` or `place_elsewhere` was called for a value.
+  /// Whether `set_present` was called for a value that is not a source; whether `add_target` or
+  /// `place_elsewhere` was called.
   bool is_present(ValueId value) const { return values_[value].present; }
   bool is_target(ValueId value) const { return values_[value].target; }
   bool is_elsewhere(ValueId value) const { return values_[value].elsewhere; }

@@ -62,8 +62,8 @@ double seconds_of(const Cost& cost, const Machine& machine = {});
 void append_fingerprint(const Machine& machine, std::vector<std::uint64_t>& fingerprint);
 
 /// Throws `ArgumentError` naming the number unless all numbers are finite. The machine's general
-/// rates must be positive. The rates of single kinds of work and the seconds must not be negative.
-/// Caches must come in order of size.
+/// rates and those of caches must be positive. The rates of single kinds of work, bytes and seconds
+/// must not be negative. Caches must come in order of size.
 void check(const Machine& machine);
 
 }  // namespace palimpsest

@@ -44,8 +44,8 @@ void write_schedule(const Schedule& schedule, const std::string& path);
 /// those of the struct. The list of caches may be shorter, the smallest first. Rates of one kind of
 /// work may be left out, and are then unknown. Throws `FileError` naming the file and the place in
 /// it for anything the format does not allow. Throws it, naming the file, for numbers that are not
-/// finite, for negative rates and seconds, for general rates of 0, and for caches that are not in
-/// order of size.
+/// finite, for negative rates, seconds and bytes, for general rates of 0, for caches without a
+/// rate, and for caches that are not in order of size.
 Machine read_machine(const std::string& path);
 
 /// Writes a machine such that `read_machine` gives an equal one. Throws `ArgumentError` for

@@ -25,8 +25,8 @@ OF_OTHERS = re.compile(r"clamp\(const Var& x, const Var& low|logit\(const Var& x
                        r"|huber_loss\(|PadMode mode|batch_norm\(const Var& x, const Var& mean")
 # The body of a function in one line, with the initializers of a constructor.
 BODY = re.compile(r"(\)(?: const)?(?: noexcept)?)"
-                  r"(?:\s+: (?:[\w:<>]+(?:\([^;]*?\)|\{[^;{}]*\})(?:,\s+)?)+?)? \{(?: .* )?\}$", re.MULTILINE)
-INITIALIZERS = re.compile(r"(\)(?: noexcept)?)\n\s+: \w+_?[({].*;\Z", re.DOTALL)
+                  r"(?:\s+: (?:[\w:<>]+(?:\([^;]*?\)|\{[^;{}]*\})(?:,\s+)?)+?)? \{(?: .* )?\}(?:( )\s*(?=//)|$)", re.MULTILINE)
+INITIALIZERS = re.compile(r"(\)(?: noexcept)?)\s+: \w+_?[({](?:(?!\n\s*\};).)*;\Z", re.DOTALL)
 FORWARD = re.compile(r"(class|struct|enum class) \w+( : [\w:]+)?;$")
 DESTRUCTOR = re.compile(r"(virtual )?~\w+\(\)")
 COPY_OR_MOVE = re.compile(r"(.*\boperator=\(|(\w+)\((const )?\2&&?( \w+)?\)).*;$")
@@ -142,7 +142,8 @@ def entries_of(text):
         else:
             line = re.sub(r"\s*// NOLINT.*", "", line)
             bare = line.strip()
-            if code and COPY_OR_MOVE.match(bare) and not COPY_OR_MOVE.match(code[-1].strip()):
+            if (code and COPY_OR_MOVE.match(bare) and not COPY_OR_MOVE.match(code[-1].strip())
+                    and not is_begun(code[-1])):
                 yield take()
             code.append(line)
             if bare.endswith("{"):
@@ -332,4 +333,4 @@ def dedented(code):
 def shown(code):
     """A declaration as the reference shows it, without bodies."""
     code = re.sub(r"^ *// NOLINT.*\n| *// NOLINT.*", "", code, flags=re.MULTILINE)
-    return re.sub(r"///<?", "//", INITIALIZERS.sub(r"\1;", BODY.sub(r"\1;", dedented(code))))
+    return re.sub(r"///<?", "//", INITIALIZERS.sub(r"\1;", BODY.sub(r"\1;\2\2", dedented(code))))

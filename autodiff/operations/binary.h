@@ -9,8 +9,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Records function `index` of `functions::Binary`. Operands are broadcast and promoted to a common
-/// dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and for
-/// integers when the function supports floating dtypes only.
+/// dtype. Throws `ShapeError` when the shapes do not broadcast, and `DTypeError` when that dtype is
+/// bool, or is not floating and the function supports floating dtypes only.
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where);
 /// Records function `index` of `functions::Comparison`. Any dtype; the result is bool.
 /// False < true.

@@ -70,10 +70,13 @@ std::uint64_t NodeLabels::hash_of(const Tape& tape) {
   // the hash of all nodes.
   constexpr std::uint64_t of_node = 0x9e3779b97f4a7c15u;
   constexpr std::uint64_t of_name = 0xc2b2ae3d27d4eb4fu;
+  constexpr std::uint64_t of_line =
+      0x165667b19e3779f9u;  // names of files may lie a few bytes apart
   std::uint64_t hash = tape.node_count();
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Where& where = tape.where(node);
-    const std::uint64_t line = reinterpret_cast<std::uintptr_t>(where.file_name()) + where.line();
+    const std::uint64_t line =
+        reinterpret_cast<std::uintptr_t>(where.file_name()) ^ where.line() * of_line;
     hash = hash * of_node + (line ^ tape.name_hash(node) * of_name);
   }
   return hash;

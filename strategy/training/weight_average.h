@@ -40,7 +40,7 @@ class WeightAverage {
   /// Throws `DTypeError` for a tensor that is not floating, `ArgumentError` for other names than
   /// before, and `ShapeError` and `DTypeError` for other types. Then nothing has changed.
   void update(const NamedTensors& parameters);
-  /// How often `update` was called.
+  /// Number of updates in the averages, with those before the state was saved.
   std::int64_t updates() const { return updates_; }
 
   /// Copies of the averages, f64 or f32. Throws `ArgumentError` before the first update.

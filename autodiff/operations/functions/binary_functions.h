@@ -298,8 +298,10 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 // Elementwise. Operands broadcast and are promoted to a common dtype. In `minimum`, `maximum` and
 // comparisons one operand may be a number, in `pow` the first. They throw `ShapeError` for shapes
-// that do not broadcast. All but comparisons throw `DTypeError` for bool. `share`, `pow`, `atan2`,
-// `hypot`, `logaddexp`, `xlogy` and `copysign` throw it for integers too.
+// that do not broadcast, and `ArgumentError` for a whole number that the dtype of an integer or
+// bool operand cannot hold. All but comparisons throw `DTypeError` for two operands of bool.
+// `share`, `pow`, `atan2`, `hypot`, `logaddexp`, `xlogy` and `copysign` throw it unless an operand
+// is floating.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);

@@ -94,8 +94,8 @@ inline constexpr Place place_of<F>{Family::special, position<F, Special>};
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-// Elementwise. Computed in f64, also for f32, whose results are then rounded. Derivatives of every
-// order are accurate. Throws `DTypeError` for dtypes that are not floating.
+// Elementwise. Computed in f64, also for f32, whose results are then rounded. Throws `DTypeError`
+// for dtypes that are not floating.
 
 /// log |Γ(x)|; ∞ at 0, −1, …
 auto lgamma(const IsVar auto& x, Where where = Where::current()) {
