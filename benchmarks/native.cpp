@@ -14,6 +14,7 @@
 #include "benchmarks/claims.h"
 #include "benchmarks/loops/ring.h"
 #include "benchmarks/native/evals.h"
+#include "benchmarks/native/small_pde.h"
 #include "benchmarks/native/time_loops.h"
 #include "benchmarks/turns.h"
 #include "palimpsest.h"
@@ -23,6 +24,9 @@ using namespace palimpsest::benchmarks;
 using benchmark::State;
 
 namespace {
+
+/// Whether rows compare with XLA.
+bool has_jax = false;
 
 RunOptions options_with(NativeCode native, Bytes budget = unlimited) {
   return {.memory_budget = budget, .threads = 1, .native = native};
@@ -209,24 +213,10 @@ void operation_chain(State& state) {
   compare(state, make, 6);
 }
 
-/// 100 cells and 2,000 steps, recorded one by one and replayed.
-void small_pde(State& state) {
-  const auto make = [&](NativeCode native) {
-    return Program::gradients(
-        [&](Tape& tape) {
-          Tensor start = Tensor::zeros({100}, DType::f64);
-          for (std::size_t i = 0; i < 100; ++i) {
-            start.data<double>()[i] = std::sin(0.1 * static_cast<double>(i));
-          }
-          const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
-          Var u = tape.parameter(start);
-          for (int step = 0; step < 2'000; ++step) {
-            const Var left = roll(u, 1, 0);
-            u = u - c * (u - left) + 0.1 * (roll(u, -1, 0) - 2.0 * u + left);
-          }
-          return sum(u * u);
-        },
-        options_with(native));
+/// Recorded step by step, and replayed.
+void replayed_pde(State& state) {
+  const auto make = [](NativeCode native) {
+    return Program::gradients(small_pde::recorded, options_with(native));
   };
   compare(state, make, 4);
 }
@@ -389,6 +379,7 @@ void claim(const Results& results, Claims& claims) {
   claims.at_most("runs while another thread compiles", 1.1,
                  results.counter("while_compiling", "ratio"),
                  "of the time of runs while none does");
+  if (has_jax) small_pde::claim(results, claims);
   claims.at_most("from the first run until native code serves", 1, results.seconds("first_run"),
                  "seconds");
 }
@@ -408,7 +399,7 @@ int main(int argc, char** argv) {
     add(loop.name, [&loop](State& state) { time_loop(state, loop); });
   }
   add("chain", operation_chain)->Arg(0)->Arg(1);
-  add("small_pde", small_pde);
+  add("small_pde", replayed_pde);
   add("mixture", mixture)->Unit(benchmark::kMicrosecond);
   for (const Eval& problem : evals()) {
     add(problem.name, [&problem](State& state) {
@@ -417,5 +408,6 @@ int main(int argc, char** argv) {
   }
   add("while_compiling", while_compiling);
   add("first_run", first_run);
+  has_jax = small_pde::register_comparisons();
   return run_suite(argc, argv, claim);
 }

@@ -1,6 +1,6 @@
 // Training steps against PyTorch's, in turns; figures are medians of the ratio.
 // benchmarks/peers/models.py holds the same models. Without PyTorch 2 the suite does nothing (see
-// benchmarks/pytorch.h).
+// benchmarks/python_peer.h).
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "benchmarks/claims.h"
 #include "benchmarks/process.h"
-#include "benchmarks/pytorch.h"
+#include "benchmarks/python_peer.h"
 #include "benchmarks/training/loop.h"
 #include "benchmarks/training/models.h"
 #include "benchmarks/turns.h"
@@ -54,7 +54,7 @@ Model model_of(const Row& row) {
 double peer_activation_bytes(const Row& row) {
   std::vector<double> bytes;
   for (int run = 0; run < 7; ++run) {
-    Process peer(pytorch_command(PALIMPSEST_PEER, {row.name(), "peak"}), {});
+    Process peer(python_command(PALIMPSEST_PEER, {row.name(), "peak"}), {});
     const double gradients = std::stod(peer.read_line());
     bytes.push_back(std::stod(peer.read_line()) - gradients);
   }
@@ -76,7 +76,7 @@ RunOptions options_of(const Row& row, int threads, double gradient_bytes, double
 }
 
 void compare(State& state, const Row& row, int threads) {
-  Process peer(pytorch_command(PALIMPSEST_PEER, {row.name(), std::to_string(threads)}),
+  Process peer(python_command(PALIMPSEST_PEER, {row.name(), std::to_string(threads)}),
                pytorch_tuning(threads));
   const double gradient_bytes = std::stod(peer.read_line());
   const bool looks_at_bytes = row.bytes && (threads == 1 || row.budgeted);
@@ -148,7 +148,7 @@ void claim(const Results& results, Claims& claims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!pytorch_version(PALIMPSEST_PEER)) return 0;
+  if (!peer_version(PALIMPSEST_PEER, "PyTorch", 2)) return 0;
   register_all();
   return run_suite(argc, argv, claim);
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -196,12 +197,20 @@ struct Smoothing {
   }
 };
 
-/// A run of about 20 s, at once and as ten jobs. Long runs have jobs of hours; short ones show the
-/// cost of a job the more.
+/// Seconds of each of ten jobs. Long runs have jobs of hours; short ones show the cost of a job the
+/// more.
+double job_seconds() {
+  const char* const given = std::getenv("PALIMPSEST_JOB_SECONDS");
+  return given != nullptr ? std::stod(given) : 2;
+}
+
+/// A run at once and as ten jobs.
 void jobs(State& state) {
   const std::string directory = std::filesystem::temp_directory_path() / "palimpsest-bench-jobs";
   std::filesystem::remove_all(directory);
-  const Smoothing chain{.steps = 20'000};
+  const Smoothing trial{.steps = 2'000};
+  const double trials = 10 * job_seconds() / trial.run({}).first;
+  const Smoothing chain{.steps = static_cast<std::uint64_t>(trials * trial.steps)};
   for (auto _ : state) {
     const auto [once, expected] = chain.run({});
     double all = 0;

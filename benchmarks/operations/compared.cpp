@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/process.h"
-#include "benchmarks/pytorch.h"
+#include "benchmarks/python_peer.h"
 #include "benchmarks/turns.h"
 #include "palimpsest.h"
 
@@ -72,7 +72,7 @@ void compare(State& state, const Compared& row) {
   const Tensor x = Tensor::normal(row.shape, 1).to(row.dtype);
   const double size = static_cast<double>(row.shape[-1]);
   const Tensor index = Tensor::uniform(row.shape, 2, 0, size, DType::f64).to(DType::i64);
-  Process peer(pytorch_command(PALIMPSEST_OPERATIONS_PEER, {row.name}), pytorch_tuning(1));
+  Process peer(python_command(PALIMPSEST_OPERATIONS_PEER, {row.name}), pytorch_tuning(1));
   Runner runner(Program::values(
       [&](Tape& recorded) {
         return std::vector<Var>{row.apply(recorded.constant(x), recorded.constant(index))};
@@ -95,7 +95,7 @@ void compare(State& state, const Compared& row) {
 }  // namespace
 
 bool register_compared() {
-  if (!pytorch_version(PALIMPSEST_OPERATIONS_PEER)) return false;
+  if (!peer_version(PALIMPSEST_OPERATIONS_PEER, "PyTorch", 2)) return false;
   for (const Compared& row : compared()) {
     benchmark::RegisterBenchmark(("compared/" + row.name).c_str(),
                                  [&row](State& state) { compare(state, row); })

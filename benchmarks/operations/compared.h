@@ -5,7 +5,7 @@
 namespace palimpsest::benchmarks {
 
 /// Registers comparisons of single operations with PyTorch's on one thread, in turns, if there is a
-/// PyTorch (see `pytorch.h`). Returns whether there is.
+/// PyTorch (see `python_peer.h`). Returns whether there is.
 bool register_compared();
 
 /// Claims the ratios of the times.

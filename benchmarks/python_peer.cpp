@@ -1,4 +1,4 @@
-#include "benchmarks/pytorch.h"
+#include "benchmarks/python_peer.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -11,7 +11,7 @@ namespace {
 
 std::optional<std::string> found_version(const std::string& script) {
   try {
-    return Process(pytorch_command(script, {}), {}).read_line();
+    return Process(python_command(script, {}), {}).read_line();
   } catch (const std::runtime_error&) {
     return {};
   }
@@ -19,21 +19,23 @@ std::optional<std::string> found_version(const std::string& script) {
 
 }  // namespace
 
-std::vector<std::string> pytorch_command(const std::string& script,
-                                         const std::vector<std::string>& arguments) {
+std::vector<std::string> python_command(const std::string& script,
+                                        const std::vector<std::string>& arguments) {
   const char* const python = std::getenv("PALIMPSEST_PYTHON");
   std::vector<std::string> result{python != nullptr ? python : "python3", script};
   result.insert(result.end(), arguments.begin(), arguments.end());
   return result;
 }
 
-std::optional<std::string> pytorch_version(const std::string& script) {
+std::optional<std::string> peer_version(const std::string& script, const std::string& package,
+                                        int least) {
   std::optional<std::string> found = found_version(script);
-  if (found && std::stoi(*found) >= 2) {
-    std::cout << "PyTorch " << *found << '\n';
+  if (found && std::stoi(*found) >= least) {
+    std::cout << package << ' ' << *found << '\n';
     return found;
   }
-  std::cout << "There is no PyTorch 2 here to compare with (found: " << found.value_or("none")
+  std::cout << "There is no " << package << (least > 0 ? ' ' + std::to_string(least) : "")
+            << " here to compare with (found: " << found.value_or("none")
             << "); name a Python that has it in PALIMPSEST_PYTHON.\n";
   return {};
 }
