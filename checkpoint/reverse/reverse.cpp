@@ -226,9 +226,17 @@ const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* gr
   std::int64_t digests[] = {digest, -digest, is_found ? 1 : 0};
   group->least(digests);
   if (digests[0] == -digests[1] && digests[2] == 1) return &*common;
+  std::string own;
+  for (const JournalRecord& found : journal.found()) {
+    own += (own.empty() ? "" : " and ") + std::to_string(found.number);
+    if (!is_usable(found, journal.file(), is_exact)) own += " (damaged)";
+  }
   throw FileError("[reverse] " + journal.file().path() +
-                  ": the journals of the processes have no record in common; remove the "
-                  "directories of all of them to start the run afresh");
+                  ": the journals of the processes have no record in common: process " +
+                  std::to_string(group->rank()) + " has " + own +
+                  ", and one process has no later " + "one than " + std::to_string(number[0]) +
+                  (is_found ? ", of another run" : "") +
+                  "; remove the directories of all of them to start the run afresh");
 }
 
 /// The options of one process of a group: the least budget and the largest sizes of all, and a
