@@ -228,7 +228,8 @@ template <class Tail>
 /// A function that is max(x, 0) − T(|x|).
 template <class Table, class Tail>
 [[gnu::always_inline]] inline Pack<float> rectified(const Pack<float>& x) {
-  const Floats y = raised(x.lanes(), 0.0F) - tabulated_magnitude<Table>(x.lanes());
+  // From −0, so that results that underflow below 0 are −0.
+  const Floats y = raised(x.lanes(), -0.0F) - tabulated_magnitude<Table>(x.lanes());
   return with_tail<Tail>(-Table::end, x.lanes(), y);
 }
 
