@@ -76,10 +76,11 @@ void compute_cumulative_extreme(const KernelCall& call) {
     for_cumulative(call.input().shape(), call.attributes.as<CumulativeAttributes>(), none, 2,
                    [=](BestSoFar<T>& best, std::int64_t at, std::int64_t row) {
                      const T value = x[at];
-                     const bool is_better = largest ? value >= best.value : value <= best.value;
-                     const bool takes = is_better || value != value;
-                     best.value = takes ? value : best.value;
-                     best.place = takes ? row : best.place;
+                     const bool is_worse = largest ? value < best.value : value > best.value;
+                     // NaN is not worse than anything, and only a NaN takes its place.
+                     if (!is_worse) [[unlikely]] {
+                       if (best.value == best.value || value != value) best = {value, row};
+                     }
                      y[at] = best.value;
                      places[at] = best.place;
                    });

@@ -30,7 +30,22 @@ void for_cumulative(const Shape& shape, const CumulativeAttributes& attributes, 
   const std::int64_t row_step = reverse ? -1 : 1;
   const double item_cost = cost * static_cast<double>(n * std::min(columns, fold_columns));
   parallel_chunks(items, grain_for(item_cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t item = begin; item < end; ++item) {
+    std::int64_t item = begin;
+    // Steps of several lines do not wait for each other.
+    constexpr std::int64_t at_once = 2;
+    for (; columns == 1 && item + at_once <= end; item += at_once) {
+      State states[at_once];
+      std::fill_n(states, at_once, initial);
+      const std::int64_t from = item * n;
+      std::int64_t row = begin_row;
+      for (std::int64_t i = 0; i < n; ++i, row += row_step) {
+#pragma GCC unroll 2
+        for (std::int64_t line = 0; line < at_once; ++line) {
+          step(states[line], from + line * n + row, row);
+        }
+      }
+    }
+    for (; item < end; ++item) {
       const std::int64_t first = item % tiles * fold_columns;
       const std::int64_t width = std::min(fold_columns, columns - first);
       const std::int64_t from = item / tiles * n * columns + first;

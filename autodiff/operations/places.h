@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -51,15 +52,18 @@ template <class F>
 void with_places(const Operand& index, std::int64_t size, const char* operation, const Where& where,
                  F f) {
   const auto run = [&]<class I>(const I* places) {
-    // As an unsigned number, a negative position is too large.
-    using Unsigned = std::make_unsigned_t<I>;
-    const auto outside = [&](I place) {
-      return static_cast<Unsigned>(place) >= static_cast<std::uint64_t>(size);
-    };
     const I* const end = places + index.elements();
-    bool any_outside = false;  // without branches, so that compilers vectorize it
-    for (const I* place = places; place != end; ++place) any_outside |= outside(*place);
-    if (any_outside) {
+    const I last = static_cast<I>(std::min<std::int64_t>(size - 1, std::numeric_limits<I>::max()));
+    // The highest bit of a negative position, or of what is left after one that is too large.
+    // Compilers vectorize this for every processor.
+    using Bits = std::make_unsigned_t<I>;
+    Bits bits = 0;
+    for (const I* place = places; place != end; ++place) {
+      const Bits at = static_cast<Bits>(*place);
+      bits |= at | (static_cast<Bits>(last) - at);
+    }
+    if (static_cast<I>(bits) < 0) {
+      const auto outside = [&](I place) { return place < 0 || place > last; };
       const I* const bad = std::find_if(places, end, outside);
       throw ArgumentError(operation,
                           "index " + std::to_string(*bad) + " at element " +
@@ -96,6 +100,18 @@ void visit_size(DType dtype, F f) {
 template <class T, class Place, class Write>
 void write_rows(const LineShape& to, std::int64_t count, const T* x, T* y, Place place_of,
                 Write write) {
+  if (to.inner == 1) {
+    const auto cost = static_cast<double>(count);
+    parallel_chunks(to.outer, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t block = begin; block < end; ++block) {
+        T* const line = y + block * to.size;
+        for (std::int64_t row = block * count; row < (block + 1) * count; ++row) {
+          write(line[place_of(row, std::int64_t{0})], x[row]);
+        }
+      }
+    });
+    return;
+  }
   constexpr std::int64_t tile = 64;
   const std::int64_t tiles = (to.inner + tile - 1) / tile;
   const auto cost = static_cast<double>(count * std::min(tile, to.inner));
