@@ -100,6 +100,8 @@ bool ReverseRun::run() {
     kept_->tier(tier).clear();
   }
   if (journal_ != nullptr) {
+    // The record before the last one is forgotten now. Others may not have the last one yet.
+    holds_for_all(options_.group.get(), true);
     add_record();
     // Other processes may have to continue from the record before.
     holds_for_all(options_.group.get(), true);

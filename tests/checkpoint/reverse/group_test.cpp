@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -88,8 +92,10 @@ class Member final : public ReverseGroup {
   int rank_;
 };
 
-/// Runs a row in each of two threads, until the one with rank 1 throws at a call.
-std::vector<Found> found_by_two(int way, std::int64_t calls, const std::string& directory) {
+/// Runs a row in each of two threads, until the one with rank 1 throws. `prepare` changes its
+/// functions.
+std::vector<Found> found_by_two(int way, const std::string& directory,
+                                const std::function<void(ReverseFunctions<Numbers>&)>& prepare) {
   Pair pair;
   std::vector<Found> found(2);
   const auto run = [&](int rank) {
@@ -101,10 +107,16 @@ std::vector<Found> found_by_two(int way, std::int64_t calls, const std::string& 
     options.group = std::make_shared<Member>(pair, rank);
     Row row{.steps = 60};
     ReverseFunctions<Numbers> functions = row.functions(options.steps.has_value());
-    functions.advance = [&](Numbers& u, std::uint64_t n) {
-      if (rank == 1 && calls-- == 0) throw std::runtime_error("interrupted");
-      row.advance(u, n);
+    functions.save_adjoint = [](const Numbers& adjoint) {
+      const auto bytes = std::as_bytes(std::span(adjoint));
+      return std::vector(bytes.begin(), bytes.end());
     };
+    functions.load_adjoint = [](std::span<const std::byte> bytes) {
+      Numbers adjoint(bytes.size() / sizeof(double));
+      std::memcpy(adjoint.data(), bytes.data(), bytes.size());
+      return adjoint;
+    };
+    if (rank == 1) prepare(functions);
     try {
       ReverseDriver driver(functions, options);
       Numbers u = row.start(size);
@@ -130,7 +142,13 @@ TEST_CASE("reverse: processes of a group keep the same states and continue from 
     int runs = 0;
     for (; !found[0].adjoint || !found[1].adjoint; ++runs) {
       REQUIRE(runs < 100);
-      found = found_by_two(way, 25 + runs, directory.path());
+      found =
+          found_by_two(way, directory.path(), [calls = 25 + runs](ReverseFunctions<Numbers>& row) {
+            row.advance = [calls, advance = row.advance](Numbers& u, std::uint64_t n) mutable {
+              if (calls-- == 0) throw std::runtime_error("interrupted");
+              advance(u, n);
+            };
+          });
     }
     CAPTURE(way, runs);
     CHECK(runs > 3);
@@ -138,6 +156,32 @@ TEST_CASE("reverse: processes of a group keep the same states and continue from 
     CHECK(found[1] == plainly(60, 30));
     CHECK(found[0].report.resumed_at == found[1].report.resumed_at);
     CHECK(found[0].report.budget == found[1].report.budget);
+  }
+}
+
+TEST_CASE("reverse: a process that is killed in its last record but one has one in common") {
+  for (const int way : {0, 1}) {
+    const TemporaryDirectory directory(quick_folder());
+    bool is_interrupted = false;
+    bool is_reversed = false;
+    found_by_two(way, directory.path(), [&](ReverseFunctions<Numbers>& row) {
+      row.reverse = [&, reverse = row.reverse](Numbers& u, Numbers& a, std::uint64_t n) {
+        reverse(u, a, n);
+        is_reversed = n == 0;
+      };
+      row.save_adjoint = [&, save = row.save_adjoint](const Numbers& adjoint) {
+        if (!is_reversed) return save(adjoint);
+        // The other one has time to add its last record.
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        is_interrupted = true;
+        throw std::runtime_error("interrupted");
+      };
+    });
+    CAPTURE(way);
+    CHECK(is_interrupted);
+    const std::vector<Found> found = found_by_two(way, directory.path(), [](auto&) {});
+    CHECK(found[0] == plainly(60, 40));
+    CHECK(found[1] == plainly(60, 30));
   }
 }
 
