@@ -25,6 +25,7 @@ std::int64_t most_rows(std::int64_t m, std::int64_t n) {
 Adjoints::Adjoints(Tape& tape, ValueId begin, ValueId end)
     : tape_(tape),
       begin_(begin),
+      first_own_(tape.value_count()),
       reached_(end - begin),
       first_readers_(end - begin, none),
       sums_(end - begin, none) {}
@@ -62,7 +63,8 @@ Var Adjoints::sum(ValueId value) {
 }
 
 void Adjoints::add(ValueId value, const Var& contribution) {
-  if (placed_among_zeros(contribution)) {
+  const bool is_own = contribution.id() >= first_own_ && !tape_.is_blocked(contribution.node());
+  if (is_own && placed_among_zeros(contribution)) {
     slices_[value].push_back(contribution);
   } else {
     add_whole(value, contribution);
@@ -76,7 +78,7 @@ void Adjoints::add_whole(ValueId value, const Var& contribution) {
     return;
   }
   const Var before(tape_, sum);
-  const Var scattered = add_scattered(before, contribution);
+  const Var scattered = add_scattered(before, contribution, first_own_);
   sum = (scattered.defined() ? scattered : palimpsest::add(before, contribution)).id();
 }
 

@@ -53,6 +53,9 @@ class Adjoints {
 
   Tape& tape_;
   ValueId begin_;
+  /// The first value that this differentiation recorded. Others may be differentiated by, so their
+  /// nodes are not looked through.
+  ValueId first_own_;
   std::vector<bool> reached_;
   std::vector<NodeId> first_readers_;  // by value
   std::vector<ValueId> sums_;

@@ -215,15 +215,20 @@ std::span<const Operation* const> index_operations() {
   return family;
 }
 
-std::optional<Scattered> scattered_among_zeros(const Var& x) {
+std::optional<Scattered> scattered_among_zeros(const Var& x, ValueId first) {
   Tape& tape = x.tape();
-  const NodeId node = x.node();
-  const Operation& operation = tape.operation(node);
-  const bool by_element = &operation == &scatter_add_operation;
-  if (!by_element && &operation != &index_add_operation) return {};
+  Var made = x;
+  for (Var before = x; before.defined(); before = before_reshape(made)) {
+    made = before;
+    if (made.id() < first || tape.is_blocked(made.node())) return {};
+  }
+  const NodeId node = made.node();
+  const bool by_element = &tape.operation(node) == &scatter_add_operation;
+  if (!by_element && &tape.operation(node) != &index_add_operation) return {};
   const std::span<const ValueId> inputs = tape.inputs(node);
-  return Scattered{Var(tape, inputs[0]), Var(tape, inputs[1]),
-                   tape.attributes(node).as<IndexAttributes>().axis, by_element};
+  const auto& [axis, where] = tape.attributes(node).as<IndexAttributes>();
+  return Scattered{Var(tape, inputs[0]), Var(tape, inputs[1]), axis,
+                   by_element,           made.shape(),         where};
 }
 
 Var gather(const Var& x, int axis, const Var& index, Where where) {

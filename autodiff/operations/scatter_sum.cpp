@@ -111,19 +111,16 @@ Var index_add(const Var& x, int axis, const Var& index, const Var& source, Where
   return record_scatter_sum(index_sum_operation, "index_add", x, wrapped, index, source, where);
 }
 
-Var add_scattered(const Var& a, const Var& b) {
-  const auto to = [](const Var& total, const Var& x, const auto& self) -> Var {
-    if (const auto parts = scattered_among_zeros(x)) {
-      return parts->by_element ? scatter_add(total, parts->axis, parts->index, parts->source)
-                               : index_add(total, parts->axis, parts->index, parts->source);
-    }
-    const Var before = before_reshape(x);
-    if (!before.defined()) return Var();
-    const Var sum = self(reshape(total, before.shape()), before, self);
-    return sum.defined() ? reshape(sum, total.shape()) : Var();
-  };
-  const Var sum = to(a, b, to);
-  return sum.defined() ? sum : to(b, a, to);
+Var add_scattered(const Var& a, const Var& b, ValueId first) {
+  std::optional<Scattered> scattered = scattered_among_zeros(b, first);
+  const Var& total = scattered ? a : b;
+  if (!scattered) scattered = scattered_among_zeros(a, first);
+  if (!scattered) return Var();
+  const auto& [source, index, axis, by_element, shape, where] = *scattered;
+  const Var to = reshape(total, shape);
+  const Var sum = by_element ? scatter_add(to, axis, index, source, where)
+                             : index_add(to, axis, index, source, where);
+  return reshape(sum, a.shape());
 }
 
 }  // namespace palimpsest

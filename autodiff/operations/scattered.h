@@ -6,23 +6,26 @@
 
 namespace palimpsest {
 
-/// Zeros to which elements or slices of `source` were added at the positions in `index`.
+/// Zeros to which elements or slices of `source` were added at the positions in `index`, and then
+/// reshaped.
 struct Scattered {
   Var source;
   Var index;
   int axis;
   bool by_element;  ///< by `scatter_add`; otherwise by `index_add`
+  Shape shape;      ///< before it was reshaped
+  Where where;      ///< of the scattering
 };
 
-/// What x was made of, if `scatter_add` or `index_add` made it from zeros.
-std::optional<Scattered> scattered_among_zeros(const Var& x);
+/// What x was made of, if derivatives flow through the nodes that made it, and they made the values
+/// from `first` on.
+std::optional<Scattered> scattered_among_zeros(const Var& x, ValueId first);
 
 /// What `reshape` made x of; undefined if x is another operation's.
 Var before_reshape(const Var& x);
 
-/// The sum of two tensors of one type, of which one was scattered among zeros, perhaps reshaped
-/// after that. Only elements that were named are added, so that zeros are neither written nor read.
-/// Undefined if neither was.
-Var add_scattered(const Var& a, const Var& b);
+/// The sum of two tensors of one type, of which one was scattered among zeros. Only elements that
+/// were named are added, so that zeros are neither written nor read. Undefined if neither was.
+Var add_scattered(const Var& a, const Var& b, ValueId first);
 
 }  // namespace palimpsest

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,12 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::WithinRel;
+
+std::vector<double> elements_of(const Var& x) {
+  const Tensor value = x.value();
+  const auto data = value.data<double>();
+  return {data.begin(), data.end()};
+}
 
 Var scalar(Tape& tape, double value) { return tape.parameter(Tensor::scalar(value, DType::f64)); }
 
@@ -124,6 +131,59 @@ TEST_CASE("scattered adjoints are added in place of the others' sum") {
     const GradcheckResult result = gradcheck(f, {&values, 1});
     INFO(result.message);
     CHECK(result.passed);
+  }
+}
+
+TEST_CASE("nodes of the user are not looked through when adjoints are added") {
+  Tape tape;
+  const auto numbers = [&](std::uint64_t seed) {
+    return tape.parameter(Tensor::normal({4}, seed, 0, 1, DType::f64));
+  };
+  const Var x = numbers(1), w = numbers(2), s = slice(numbers(3), 0, {.stop = 2});
+  const Var index = tape.constant(Tensor::from<std::int64_t>({1, 3}, {2}));
+  const Var y = x + 1.0;
+  const Var scattered = scatter_add(s, 0, index, 4);
+  const Var padded = pad(s, {{1, 1}});
+  const Var other = pad(s, {{0, 2}});
+  for (const Var& seed : {scattered, reshape(scattered, {4}), padded}) {
+    const Var one = tape.constant(Tensor::scalar(1, DType::f64));
+    const Var ys[] = {sum(y * w), y, y * 2.0};
+    const Var seeds[] = {one, seed, other};
+    const Var slope = vjp(ys, {&x, 1}, seeds)[0];
+    CHECK(elements_of(gradient(sum(slope * w), seed)) == elements_of(w));
+  }
+}
+
+TEST_CASE("no derivative flows through blocked nodes when adjoints are added") {
+  const Tensor values = Tensor::normal({4}, 1, 0, 1, DType::f64);
+  const auto curvature = [&](bool is_blocked) {
+    Tape tape;
+    const Var x = tape.parameter(values);
+    const Var index = tape.constant(Tensor::from<std::int64_t>({1, 3}, {2}));
+    const Var some = index_select(x, 0, index);
+    const Var y = sum(some * some * some) + sum(x);
+    std::optional<Tape::NoGradient> blocked;
+    if (is_blocked) blocked.emplace(tape);
+    const Var first = gradient(y, x);
+    blocked.reset();
+    return elements_of(gradient(sum(first), x));
+  };
+  CHECK(curvature(false)[1] != 0);
+  CHECK(curvature(true) == std::vector<double>{0, 0, 0, 0});
+}
+
+TEST_CASE("adjoints of reshaped values leave no node without a reader") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({2, 3}, 1, 0, 1, DType::f64));
+  const Var flat = reshape(x, {6});
+  const Var first = gradient(sum(exp(x)) + sum(square(flat)), x);
+  std::vector<bool> is_read(tape.value_count());
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    for (const ValueId input : tape.inputs(node)) is_read[input] = true;
+  }
+  for (ValueId value = flat.id() + 1; value < tape.value_count(); ++value) {
+    if (tape.operation(tape.producer(value)).name != "reshape") continue;
+    CHECK((is_read[value] || value == first.id()));
   }
 }
 

@@ -166,6 +166,49 @@ TEST_CASE("reductions at positions say what does not fit", "[scatter]") {
                     Contains("[scatter_reduce] takes numbers"));
 }
 
+TEST_CASE("elements and slices are added to a tensor", "[scatter]") {
+  Given g;
+  const DType dtype = GENERATE(DType::i64, DType::i32);
+  const Var index = g.places({1, 1, 0, 2, 2, 2}, {2, 3}, dtype);
+  const Var source = g.numbers({10, 20, 30, 40, 50, 60}, {2, 3});
+  const Var y = scatter_add(g.x, 1, index, source);
+  CHECK(elements(y) == Numbers{30, 31, 2, 3, 4, 155});
+  CHECK(elements(gradient(y * y, source)) == Numbers{62, 62, 60, 310, 310, 310});
+  CHECK(elements(gradient(y, g.x)) == Numbers{1, 1, 1, 1, 1, 1});
+  CHECK(elements(index_add(g.x, 0, g.places({1, 1}, {2}, dtype), source)) ==
+        Numbers{0, 1, 2, 53, 74, 95});
+  // A tensor that is added to itself.
+  CHECK(elements(scatter_add(g.x, 1, index, g.x)) == Numbers{2, 2, 2, 3, 4, 17});
+  CHECK(elements(scatter_add(g.x, 1, g.places({}, {2, 0}), g.numbers({}, {2, 0}))) ==
+        elements(g.x));
+  const Tensor few = Tensor::from<std::int64_t>({250, 3}, {2}).to(DType::u8);
+  const Var some = g.tape.constant(few);
+  const Tensor sums = scatter_add(some, 0, g.places({0, 1}, {2}), some).value();
+  CHECK(sums.dtype() == DType::u8);
+  CHECK(sums.at(0) == 244);
+}
+
+TEST_CASE("sums at positions of a tensor say what does not fit", "[scatter]") {
+  Given g;
+  const Var index = g.places({0, 1, 0}, {1, 3});
+  const Var three = g.numbers({1, 2, 3}, {1, 3});
+  CHECK_THROWS_WITH(scatter_add(g.x, 0, index, g.x),
+                    Contains("[scatter_add] the source has shape"));
+  CHECK_THROWS_AS(scatter_add(g.x, 0, g.x, three), DTypeError);
+  CHECK_THROWS_AS(scatter_add(g.x, 0, index, cast(three, DType::f32)), DTypeError);
+  CHECK_THROWS_WITH(scatter_add(g.x, 0, g.places({0, 2, 0}, {1, 3}), three).value(),
+                    Contains("[scatter_add] index 2 at element 1"));
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  CHECK_THROWS_WITH(scatter_add(g.x, 0, g.places({0, 0, least}, {1, 3}), three).value(),
+                    Contains("index -9223372036854775808 at element 2"));
+  CHECK_THROWS_WITH(index_add(g.x, 0, g.places({-1}, {1}), three).value(), Contains("index -1"));
+  CHECK_THROWS_AS(index_add(g.x, 1, g.places({0}, {1}), three), ShapeError);
+  const Var truth = g.tape.constant(Tensor::zeros({2, 3}, DType::boolean));
+  CHECK_THROWS_WITH(scatter_add(truth, 0, g.places({0, 0, 0, 0, 0, 0}, {2, 3}), truth),
+                    Contains("[scatter_add] takes numbers"));
+  CHECK_THROWS_AS(index_add(truth, 0, g.places({0, 1}, {2}), truth), DTypeError);
+}
+
 TEST_CASE("scatter and index say what does not fit", "[scatter]") {
   Given g;
   const Var index_of_three = g.places({0, 1, 0}, {1, 3});
