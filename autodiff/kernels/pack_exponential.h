@@ -259,6 +259,13 @@ template <class T>
   return g.first * factor * g.second;
 }
 
+/// factor·exp(x²).
+template <class T>
+[[gnu::always_inline]] inline Pack<T> over_gaussian(const Pack<T>& factor, const Pack<T>& x) {
+  const Gaussian<T> g = gaussian(x, -1);
+  return factor / g.first / g.second;
+}
+
 /// exp(x) − 1.
 template <class T>
 [[gnu::always_inline]] inline Pack<T> expm1(const Pack<T>& x) {

@@ -27,6 +27,7 @@ Var exponential(const Var& x) { return exp(x); }
 Var times_gaussian(const Var& factor, const Var& x, double scale) {
   return factor * exp(x * x * scale);
 }
+Var over_gaussian(const Var& factor, const Var& x) { return factor * exp(x * x); }
 
 namespace {
 
@@ -248,8 +249,14 @@ void pull_back_by_kernel(const Pullback& p, std::size_t index, bool reads_x) {
 }
 
 template <class F>
+concept IsCorrected = requires(const Var& v) { F::corrected(v, v, v); };
+
+template <class F>
 void pull_back_unary(const Pullback& p) {
-  if constexpr (HasAdjointKernel<F>) {
+  if constexpr (IsCorrected<F>) {
+    const Var dy = F::corrected(p.adjoint(), p.input(), p.output());
+    p.set(0, record_adjoint(functions::position<F, Unary>, dy, p.output(), {}));
+  } else if constexpr (HasAdjointKernel<F>) {
     pull_back_by_kernel(p, functions::position<F, Unary>, functions::ReadsX<F, Var>);
   } else if constexpr (requires(const Var& v) { F::adjoint(v, v, v); }) {
     p.set(0, F::adjoint(p.adjoint(), p.input(), p.output()));

@@ -125,6 +125,10 @@ CValue times_gaussian(const CValue& factor, const CValue& x, double scale) {
   return factor * gaussian(x, scale).first;
 }
 
+CValue over_gaussian(const CValue& factor, const CValue& x) {
+  return factor / gaussian(x, -1).first;
+}
+
 CValue mills_ratio(const CValue& x) {
   CFormula& f = *x.formula_;
   const std::string cast = f.dtype() == DType::f64 ? "" : "(float)";

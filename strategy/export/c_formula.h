@@ -78,6 +78,8 @@ class CValue {
   /// exp(scale·x²) as a product of two factors, and |x|, clamped where the exponential is 0.
   friend Gaussian gaussian(const CValue& x, double scale);
   friend CValue times_gaussian(const CValue& factor, const CValue& x, double scale);
+  /// factor·exp(x²)
+  friend CValue over_gaussian(const CValue& factor, const CValue& x);
   /// (1 - Φ(x))·exp(x²/2), with Φ the normal distribution.
   friend CValue mills_ratio(const CValue& x);
 

@@ -110,6 +110,7 @@ void add_elementwise_emitters(CEmitters& emitters) {
                        Activation{} + Loss{});
   add_unary(emitters, InC{});
   add_adjoints(emitters, InC{});
+  add_adjoint<Erfinv>(emitters);
   add_binary(emitters, Binary{});
   add_expression(emitters, "greater", "a > b");
   add_expression(emitters, "greater_equal", "a >= b");

@@ -94,7 +94,7 @@ void add_unary_rows(std::vector<OperationRow>& rows) {
   add("polygamma", negative, [](const Var& v) { return digamma(v); }, false);
   add("polygamma", positive, [](const Var& v) { return polygamma(1, v); }, false);
   add("polygamma", between(4, 20), [](const Var& v) { return polygamma(2, v); }, false);
-  add("erfinv", inside, [](const Var& v) { return erfinv(v); }, false);
+  add("erfinv", inside, [](const Var& v) { return erfinv(v); });
   add("bessel_i", x, [](const Var& v) { return i0(v); }, false);
   add("bessel_i", x, [](const Var& v) { return i1(v); }, false);
   add("bessel_i", x, [](const Var& v) { return i0e(v); }, false);

@@ -479,5 +479,16 @@ TEST_CASE("zeros keep their signs", "[elementwise]") {
   }
 }
 
+TEST_CASE("results that underflow below 0 are -0", "[elementwise]") {
+  const Function f = GENERATE(values<Function>({
+      [](const Var& v) { return gelu(v); },
+      [](const Var& v) { return gelu_tanh(v); },
+      [](const Var& v) { return silu(v); },
+  }));
+  const double y = value_at(f, -0x1p-149, DType::f32);
+  CHECK(y == 0);
+  CHECK(std::signbit(y));
+}
+
 }  // namespace
 }  // namespace palimpsest::elementwise_test

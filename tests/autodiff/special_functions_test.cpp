@@ -18,6 +18,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double nan = std::numeric_limits<double>::quiet_NaN();
 
+using Catch::Matchers::WithinRel;
 using Function = Var (*)(const Var&);
 
 bool agree(double a, double b) {
@@ -38,6 +39,26 @@ void check(const Row& row) {
   INFO(row.name << " at " << row.x << ": " << y.item() << ", slope " << slope);
   CHECK(agree(y.item(), row.value));
   CHECK(agree(slope, row.slope));
+}
+
+TEST_CASE("the derivative of erfinv is accurate up to 1", "[elementwise]") {
+  struct Known {
+    double x, slope, curvature;
+  };
+  for (const auto& [at, slope, curvature] :
+       {Known{1 - 0x1p-53, 757347920544973.98025, 6.726421479466188768e30},
+        Known{0.9999, 1715.6895961763136915, 16196012.753463955203},
+        Known{-0.25, 0.93237823460597253384, -0.39174068461606698177}}) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::scalar(at, DType::f64));
+    const Var first = gradient(erfinv(x), x);
+    CAPTURE(at);
+    CHECK_THAT(first.item(), WithinRel(slope, 6e-16));
+    CHECK_THAT(gradient(first, x).item(), WithinRel(curvature, 1e-14));
+  }
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(1 - 0x1p-24, DType::f32));
+  CHECK_THAT(gradient(erfinv(x), x).item(), WithinRel(2120848.0082420370992, 3e-7));
 }
 
 TEST_CASE("special functions have their known values", "[elementwise]") {

@@ -33,7 +33,8 @@ concept IsVarOrNumber = IsVar<V> || std::convertible_to<V, double>;
 /// - The adjoint of x in one of three forms. `from_x(dy, x)` or `from_y(dy, y)`, whichever is
 ///   cheaper, becomes an operation of its own: one kernel and one node, differentiated again by
 ///   recording the formula. `adjoint(dy, x, y)` is for adjoints that are a single recorded
-///   operation anyway. Without any of these no derivative flows.
+///   operation anyway. Without any of these no derivative flows. With `from_y` there may be
+///   `corrected(dy, x, y)`: the ȳ for the kernel, where the rounding of y would be magnified.
 /// - `piecewise_linear`, if the adjoint is locally constant in x.
 /// - `magnifies`, if results easily leave the range of 16-bit types, or if rounding errors are
 ///   amplified downstream: mixed precision computes it in the wide dtype.
@@ -136,7 +137,7 @@ V with_slope(const V& value, const V& slope) {
 }
 
 // `choose(c, a, b)` is a where c > 0 and b elsewhere. It, `root`, `exponential` and
-// `times_gaussian` are defined in the headers kernels/pack*.h for packs and in unary.cpp for
-// `Var`s.
+// `times_gaussian` and `over_gaussian` are defined in the headers kernels/pack*.h for packs and in
+// unary.cpp for `Var`s.
 
 }  // namespace palimpsest::functions

@@ -36,15 +36,18 @@ struct Erfinv {
   static constexpr Text text{"erfinv", "y = erf⁻¹(x), dy/dx = √π/2·exp(y²)",
                              "inverse error function", 30};
   static constexpr bool magnifies = true;
+  static constexpr double root_of_pi = 1 / std::numbers::inv_sqrtpi;
   static auto value(const auto& x) { return inverse_erf(x); }
+  static auto from_y(const auto& dy, const auto& y) {
+    return over_gaussian(dy * (0.5 * root_of_pi), y);
+  }
   // exp(y²) magnifies the rounding error of y. The true value is y + δ, where to first order
   // δ·2/√π·exp(-y²) = erfc(|y|) - (1 - |x|). The factor 1 + 2|y|δ is 1 where y is not finite.
-  static auto adjoint(const auto& dy, const auto& x, const auto& y) {
-    constexpr double root_of_pi = 1 / std::numbers::inv_sqrtpi;
+  static auto corrected(const auto& dy, const auto& x, const auto& y) {
     const auto rest = choose(x, 1 - x, 1 + x);
     const auto a = choose(rest, choose(y, y, -y), 0);
     const auto excess = times_gaussian((erfc(a) - rest) * a * root_of_pi, a, 1);
-    return times_gaussian(dy * (0.5 * root_of_pi), y, 1) * stop_gradient(1 + excess);
+    return dy * stop_gradient(1 + excess);
   }
 };
 
