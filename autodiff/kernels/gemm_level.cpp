@@ -157,9 +157,9 @@ struct OuterProduct {
       : step(product.transpose_a ? 1 : product.lda), is_scaled(product.alpha != T(1)) {
     alpha = Eigen::internal::pset1<P>(product.alpha);
   }
-  P of(const T& a, const P& b) const {
+  P of(const P& a, const P& b) const {
     using Eigen::internal::pmadd, Eigen::internal::pmul, Eigen::internal::pset1;
-    const P made = pmadd(pset1<P>(a), b, pset1<P>(T(0)));
+    const P made = pmadd(a, b, pset1<P>(T(0)));
     return is_scaled ? pmul(alpha, made) : made;
   }
 
@@ -172,19 +172,28 @@ struct OuterProduct {
 template <int Vectors, bool Adds, class T>
 void multiply_outer_columns(const Gemm<T>& p, std::int64_t first, std::int64_t begin,
                             std::int64_t end) {
-  using Eigen::internal::padd, Eigen::internal::ploadu, Eigen::internal::pstoreu;
+  using Eigen::internal::padd, Eigen::internal::ploadu, Eigen::internal::pset1,
+      Eigen::internal::pstoreu;
   using P = Packet<T>;
   const OuterProduct<T> outer(p);
   P b[Vectors];
   for (int v = 0; v < Vectors; ++v) b[v] = ploadu<P>(p.b + first + v * lanes<T>);
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t at = i * p.ldc + first;
+  // Everything is read before a row is stored, since stores might change what is read after them.
+  const T* a = p.a + begin * outer.step;
+  const T* addend = Adds ? p.addend + begin * p.ldc + first : nullptr;
+  T* to = p.c + begin * p.ldc + first;
+  const std::int64_t stride = p.ldc;
+  for (std::int64_t i = begin; i < end; ++i, a += outer.step, to += stride) {
+    const P factor = pset1<P>(*a);
+    P made[Vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
-      P made = outer.of(p.a[i * outer.step], b[v]);
-      if constexpr (Adds) made = padd(made, ploadu<P>(p.addend + at + v * lanes<T>));
-      pstoreu(p.c + at + v * lanes<T>, made);
+      made[v] = outer.of(factor, b[v]);
+      if constexpr (Adds) made[v] = padd(made[v], ploadu<P>(addend + v * lanes<T>));
     }
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) pstoreu(to + v * lanes<T>, made[v]);
+    if constexpr (Adds) addend += stride;
   }
 }
 
@@ -199,7 +208,7 @@ void multiply_outer_rest(const Gemm<T>& p, std::int64_t first) {
   const P b = ploadu<P>(piece);
   for (std::int64_t i = 0; i < p.m; ++i) {
     const std::int64_t at = i * p.ldc + first;
-    P made = outer.of(p.a[i * outer.step], b);
+    P made = outer.of(Eigen::internal::pset1<P>(p.a[i * outer.step]), b);
     if constexpr (Adds) {
       std::copy_n(p.addend + at, p.n - first, piece);
       made = padd(made, ploadu<P>(piece));
