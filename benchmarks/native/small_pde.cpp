@@ -32,7 +32,8 @@ Var advanced(const Var& u, const Var& velocity) {
 }
 
 void compare(State& state, Var (*record)(Tape&)) {
-  Process peer(python_command(PALIMPSEST_SMALL_PDE_PEER, {"run"}), pytorch_tuning(1));
+  Process peer(python_command(PALIMPSEST_SMALL_PDE_PEER, {"run"}),
+               {{"XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false"}});
   const double expected = std::stod(peer.read_line());
   Runner runner(Program::gradients(record, {.threads = 1, .native = NativeCode::at_once}));
   Turns turns;

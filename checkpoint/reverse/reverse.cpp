@@ -234,8 +234,8 @@ const JournalRecord* record_of(Journal& journal, bool is_exact, ReverseGroup* gr
   throw FileError("[reverse] " + journal.file().path() +
                   ": the journals of the processes have no record in common: process " +
                   std::to_string(group->rank()) + " has " + own +
-                  ", and one process has no later " + "one than " + std::to_string(number[0]) +
-                  (is_found ? ", of another run" : "") +
+                  ", and one process has no later one than " + std::to_string(number[0]) +
+                  (digests[2] == 1 ? ", of another run" : "") +
                   "; remove the directories of all of them to start the run afresh");
 }
 

@@ -52,6 +52,18 @@ TEST_CASE("cumulative extremes take the last of equal elements, and NaN", "[cumu
   CHECK(elements(cummax(tape.constant(f64({-infinity, -infinity})), 0).indices) == Numbers{0, 1});
 }
 
+TEST_CASE("cumulative extremes of several lines", "[cumulative]") {
+  Tape tape;
+  const Var x = tape.constant(f64({1, nan, 3, 0,  //
+                                   5, 5, 2, 7,    //
+                                   nan, nan, 1, 1})
+                                  .reshape({3, 4}));
+  CHECK(same(elements(cummax(x, 1).values), {1, nan, nan, nan, 5, 5, 5, 7, nan, nan, nan, nan}));
+  CHECK(elements(cummax(x, 1).indices) == Numbers{0, 1, 1, 1, 0, 1, 1, 3, 0, 1, 1, 1});
+  CHECK(same(elements(cummin(x, 1, true).values), {nan, nan, 0, 0, 2, 2, 2, 7, nan, nan, 1, 1}));
+  CHECK(elements(cummin(x, 1, true).indices) == Numbers{1, 1, 3, 3, 2, 2, 2, 3, 0, 1, 2, 3});
+}
+
 TEST_CASE("cumulative logarithms of sums stay finite, and so do their derivatives",
           "[cumulative]") {
   Tape tape;
