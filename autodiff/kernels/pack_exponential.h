@@ -259,11 +259,11 @@ template <class T>
   return g.first * factor * g.second;
 }
 
-/// factor·exp(x²).
+/// factor·exp(x²); infinite where exp(−x²) underflows.
 template <class T>
 [[gnu::always_inline]] inline Pack<T> over_gaussian(const Pack<T>& factor, const Pack<T>& x) {
   const Gaussian<T> g = gaussian(x, -1);
-  return factor / g.first / g.second;
+  return factor / (g.first * g.second);
 }
 
 /// exp(x) − 1.
