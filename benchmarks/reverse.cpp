@@ -163,6 +163,7 @@ BENCHMARK(two_tiers)->Arg(1)->Arg(5)->Arg(30)->Iterations(3)->Unit(benchmark::kM
 /// Steps of some 100 microseconds, whose adjoint is their transpose.
 struct Smoothing {
   static constexpr std::size_t size = 1 << 15;
+  static constexpr Bytes budget = 3_MiB;
   std::uint64_t steps;
 
   static void smooth(std::vector<double>& u) {
@@ -174,28 +175,48 @@ struct Smoothing {
     }
   }
 
+  static ReverseFunctions<std::vector<double>> functions() {
+    using Numbers = std::vector<double>;
+    return {.advance = [](Numbers& u, std::uint64_t) { smooth(u); },
+            .reverse =
+                [](Numbers& u, Numbers& a, std::uint64_t n) {
+                  a[n % size] += u[n % size];
+                  smooth(a);
+                },
+            .seed = [](Numbers& u) { return u; }};
+  }
+
   /// Seconds, and the adjoint if the run ended.
   std::pair<double, std::optional<std::vector<double>>> run(ReverseOptions options) const {
     using Numbers = std::vector<double>;
-    const ReverseFunctions<Numbers> functions{
-        .advance = [](Numbers& u, std::uint64_t) { smooth(u); },
-        .reverse =
-            [](Numbers& u, Numbers& a, std::uint64_t n) {
-              a[n % size] += u[n % size];
-              smooth(a);
-            },
-        .seed = [](Numbers& u) { return u; }};
     options.steps = steps;
-    options.memory_budget = 3_MiB;
+    options.memory_budget = budget;
     Numbers u(size);
     for (std::size_t i = 0; i < size; ++i) u[i] = std::sin(0.01 * static_cast<double>(i));
     const auto start = std::chrono::steady_clock::now();
-    ReverseDriver driver(functions, options);
+    ReverseDriver driver(functions(), options);
     std::optional<Numbers> adjoint = driver.run(u);
     return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
             std::move(adjoint)};
   }
 };
+
+/// A chain whose run takes about so long. Longer chains take more calls for each step.
+Smoothing chain_of(double seconds) {
+  const auto calls_of = [](std::uint64_t steps) {
+    std::vector<double> u(Smoothing::size);
+    const ReverseOptions options{.steps = steps, .memory_budget = Smoothing::budget};
+    const ReverseForecast forecast = ReverseDriver(Smoothing::functions(), options).forecast(u);
+    return static_cast<double>(2 * steps + forecast.steps_advanced_again);
+  };
+  const Smoothing trial{.steps = 2'000};
+  const double calls = calls_of(trial.steps) * seconds / trial.run({}).first;
+  std::uint64_t steps = trial.steps;
+  for (std::uint64_t more = 1 << 24; more > 0; more /= 2) {
+    if (calls_of(steps + more) < calls) steps += more;
+  }
+  return {.steps = steps};
+}
 
 /// Seconds of each of ten jobs. Long runs have jobs of hours; short ones show the cost of a job the
 /// more.
@@ -208,9 +229,7 @@ double job_seconds() {
 void jobs(State& state) {
   const std::string directory = std::filesystem::temp_directory_path() / "palimpsest-bench-jobs";
   std::filesystem::remove_all(directory);
-  const Smoothing trial{.steps = 2'000};
-  const double trials = 10 * job_seconds() / trial.run({}).first;
-  const Smoothing chain{.steps = static_cast<std::uint64_t>(trials * trial.steps)};
+  const Smoothing chain = chain_of(10 * job_seconds());
   for (auto _ : state) {
     const auto [once, expected] = chain.run({});
     double all = 0;

@@ -9,7 +9,7 @@
 #include "autodiff/operations/scattered.h"
 #include "autodiff/operations/shape.h"
 
-/// Sums at given positions of a tensor. Those of zeros are in index.cpp.
+/// Sums at given positions of a tensor. Sums of zeros are in index.cpp.
 namespace palimpsest {
 namespace {
 
