@@ -17,11 +17,11 @@ struct Scattered {
   Where where;      ///< of the scattering
 };
 
-/// What x was made of, if derivatives flow through the nodes that made it, and they made the values
-/// from `first` on.
+/// Describes an x that `scatter_add` or `index_add` made from zeros. Nothing for other tensors, for
+/// values before `first`, and where no derivative flows.
 std::optional<Scattered> scattered_among_zeros(const Var& x, ValueId first);
 
-/// What `reshape` made x of; undefined if x is another operation's.
+/// The tensor that `reshape` turned into x. Undefined if x is another operation's result.
 Var before_reshape(const Var& x);
 
 /// The sum of two tensors of one type, of which one was scattered among zeros. Only elements that
