@@ -51,9 +51,24 @@ std::int64_t find_first(const T* x, std::int64_t n, T wanted) {
   return begin;
 }
 
-/// Finds the first row that contains each result's element.
+/// Likewise, of a line that was folded in segments, whose totals are `partials`. The total of the
+/// first one has been replaced by the result.
 template <class T>
-void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::int64_t* rows) {
+std::int64_t find_first(const T* line, const FoldPlan& plan, std::int64_t n,
+                        const Total<T>* partials, T wanted) {
+  const std::int64_t first = find_first(line, plan.segment_rows, wanted);
+  if (first < plan.segment_rows) return first;
+  std::int64_t segment = 1;
+  while (!is_wanted(static_cast<T>(partials[segment]), wanted)) ++segment;
+  const std::int64_t begin = segment * plan.segment_rows;
+  return begin + find_first(line + begin, std::min(plan.segment_rows, n - begin), wanted);
+}
+
+/// Finds the first row that contains each result's element. `partials` are the totals of `fold`'s
+/// segments.
+template <class T>
+void find_rows(const ReductionWalk& reduction, const T* x, const T* found, const Total<T>* partials,
+               std::int64_t* rows) {
   const FoldPlan plan(reduction);
   const std::int64_t columns = reduction.columns();
   const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
@@ -70,6 +85,13 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::
         rows[group] = first;
       }
     });
+    return;
+  }
+  if (plan.segments > 1 && columns == 1 && reduction.run() == reduction.rows()) {
+    for (std::int64_t group = 0; group < plan.items; ++group) {
+      rows[group] = find_first(x + reduction.group_offset(group), plan, reduction.rows(),
+                               partials + group * plan.segments, found[group]);
+    }
     return;
   }
   parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
@@ -111,7 +133,8 @@ void compute_extreme(const KernelCall& call) {
     const T* x = call.input().as<T>();
     T* y = call.output(0).as<T>();
     fold<Selecting<largest>, T>({}, reduction, x, nullptr, y, call.workspace);
-    find_rows(reduction, x, y, call.output(1).as<std::int64_t>());
+    find_rows(reduction, x, y, reinterpret_cast<const Total<T>*>(call.workspace.data()),
+              call.output(1).as<std::int64_t>());
   });
 }
 

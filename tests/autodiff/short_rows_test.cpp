@@ -75,7 +75,7 @@ TEST_CASE("a reduction of many short rows has the bits of the reduction of each"
 
 TEST_CASE("positions of extremes are the first ones, also of NaN and across blocks") {
   const DType dtype = GENERATE(DType::f32, DType::f64, DType::i32);
-  for (const std::int64_t n : {1, 2, 15, 16, 63, 64, 65, 200, 1000}) {
+  for (const std::int64_t n : {1, 2, 15, 16, 63, 64, 65, 200, 1000, 32768, 100000}) {
     for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1}) {
       CAPTURE(n, place);
       Tape tape;

@@ -7,6 +7,7 @@
 #include "checkpoint/node_seconds.h"
 #include "strategy/compile/fusion/group_kernel.h"
 #include "strategy/compile/fusion/producer_duplication.h"
+#include "strategy/compile/fusion/sibling_fusion.h"
 
 namespace palimpsest {
 
@@ -29,12 +30,13 @@ class Lowered::Builder {
     const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_);
     Units units = Groups(tape_, access_maps, boundary_).in_order();
     duplicate_producers(tape_, access_maps, boundary_, held(), units);
+    fuse_siblings(tape_, access_maps, boundary_, held(), units);
     const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
       if (!runs[i]) continue;
       const NodeId first = units[i].own[0];
-      if (!backward && first >= boundary_) {
+      if (!backward && units[i].own.back() >= boundary_) {
         backward = true;
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }

@@ -1,0 +1,155 @@
+#include "strategy/compile/fusion/sibling_fusion.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace palimpsest {
+namespace {
+
+/// More nodes would not fit the cache tile by tile.
+constexpr std::size_t most_together = 32;
+
+class SiblingFusion {
+ public:
+  SiblingFusion(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
+                const std::vector<bool>& held, Units& units)
+      : tape_(tape),
+        access_maps_(access_maps),
+        boundary_(boundary),
+        held_(held),
+        units_(units),
+        maker_(tape.node_count(), none),
+        readers_(units.size()),
+        last_reader_(tape.value_count(), 0),
+        sibling_(tape.value_count(), none) {}
+
+  void run() {
+    note_readers();
+    for (std::uint32_t later = 0; later < units_.size(); ++later) {
+      if (!is_group(units_[later])) continue;
+      if (units_[later].own[0] >= boundary_) {
+        for (const std::uint32_t earlier : siblings(later)) {
+          if (may_fuse(earlier, later)) fuse(earlier, later);
+        }
+      }
+      for_links(units_[later], [&](NodeId, const Link& link) {
+        if (link.in_order) sibling_[link.value] = later;
+      });
+    }
+    std::erase_if(units_, [](const Unit& unit) { return unit.own.empty(); });
+  }
+
+ private:
+  bool is_group(const Unit& unit) const {
+    return access_maps_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
+  }
+
+  template <class F>
+  void for_links(const Unit& unit, F f) const {
+    for (const NodeId node : unit.nodes()) {
+      for (const Link& link : access_maps_.links(node)) f(node, link);
+    }
+  }
+
+  void note_readers() {
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+      for (const NodeId node : units_[unit].own) maker_[node] = unit;
+    }
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+      for_links(units_[unit], [&](NodeId, const Link& link) {
+        last_reader_[link.value] = unit;
+        const std::uint32_t maker = maker_[tape_.producer(link.value)];
+        if (maker != none && maker != unit) readers_[maker].push_back(unit);
+      });
+    }
+  }
+
+  /// The last groups before `later` that read its arrays element by element, the latest first.
+  std::vector<std::uint32_t> siblings(std::uint32_t later) const {
+    std::vector<std::uint32_t> found;
+    for_links(units_[later], [&](NodeId, const Link& link) {
+      const std::uint32_t unit = sibling_[link.value];
+      if (link.in_order && unit != none && !units_[unit].own.empty()) found.push_back(unit);
+    });
+    std::ranges::sort(found, std::greater());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  std::int64_t elements(const Unit& unit) const {
+    return tape_.shape(tape_.first_output(unit.own[0])).elements();
+  }
+
+  /// The number of elements per result of the group's reductions; 0 without any.
+  std::int64_t folded(const Unit& unit) const {
+    const auto fold =
+        std::ranges::find_if(unit.own, [&](NodeId node) { return access_maps_.is_fold(node); });
+    if (fold == unit.own.end()) return 0;
+    return tape_.operation(*fold).fold(NodeView(tape_.nodes(), *fold)).elements;
+  }
+
+  /// True when a unit before `later` reads a value of the unit.
+  bool is_read_before(std::uint32_t unit, std::uint32_t later) const {
+    return !readers_[unit].empty() && readers_[unit].front() < later;
+  }
+
+  bool may_fuse(std::uint32_t earlier, std::uint32_t later) const {
+    const Unit& a = units_[earlier];
+    const Unit& b = units_[later];
+    if (elements(a) != elements(b) || is_read_before(earlier, later)) return false;
+    const std::int64_t of_a = folded(a);
+    const std::int64_t of_b = folded(b);
+    if (of_a != 0 && of_b != 0 && of_a != of_b) return false;
+    if (together(a, b).nodes().size() > most_together) return false;
+    bool may = true;
+    for_links(b, [&](NodeId, const Link& link) {
+      const NodeId maker = tape_.producer(link.value);
+      if (maker_[maker] == earlier && (!link.in_order || access_maps_.is_fold(maker))) may = false;
+    });
+    for_links(a, [&](NodeId, const Link& link) {
+      const bool stays = held_[link.value] || a.makes(tape_.producer(link.value)) ||
+                         tape_.shape(link.value).elements() == 1 ||
+                         last_reader_[link.value] >= later;
+      if (!stays) may = false;
+    });
+    return may;
+  }
+
+  static Unit together(const Unit& a, const Unit& b) {
+    Unit unit{};
+    std::ranges::merge(a.own, b.own, std::back_inserter(unit.own));
+    std::vector<NodeId> duplicates;
+    std::ranges::set_union(a.duplicates, b.duplicates, std::back_inserter(duplicates));
+    std::ranges::set_difference(duplicates, unit.own, std::back_inserter(unit.duplicates));
+    return unit;
+  }
+
+  void fuse(std::uint32_t earlier, std::uint32_t later) {
+    units_[later] = together(units_[earlier], units_[later]);
+    for (const NodeId node : units_[earlier].own) maker_[node] = later;
+    units_[earlier] = {};
+    std::vector<std::uint32_t> readers;
+    std::ranges::merge(readers_[earlier], readers_[later], std::back_inserter(readers));
+    std::erase(readers, later);
+    readers_[later] = std::move(readers);
+  }
+
+  const Tape& tape_;
+  const AccessMaps& access_maps_;
+  NodeId boundary_;
+  const std::vector<bool>& held_;
+  Units& units_;
+  std::vector<std::uint32_t> maker_;  // by node: the unit whose own node it is
+  std::vector<std::vector<std::uint32_t>> readers_;  // by unit, in order
+  std::vector<std::uint32_t> last_reader_;           // by value: the last unit that reads it
+  std::vector<std::uint32_t> sibling_;  // by value: the last group that reads it element by element
+};
+
+}  // namespace
+
+void fuse_siblings(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
+                   const std::vector<bool>& held, Units& units) {
+  SiblingFusion(tape, access_maps, boundary, held, units).run();
+}
+
+}  // namespace palimpsest
