@@ -102,7 +102,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
     const std::vector<Tensor> outputs = tensors_of(call.outputs);
     definition_of<State>(call.attributes)
         .forward({inputs, outputs, call.workspace, call.threads, call.round,
-                  call.scope != nullptr ? call.scope->control : nullptr});
+                  call.scope != nullptr ? call.scope->control : nullptr, call.scope});
   };
   operation.vjp = [](const Pullback& p) {
     const Attributes attributes = p.attributes();  // a copy, because the tape grows meanwhile

@@ -10,6 +10,7 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 class RunControl;
+class RunScope;
 
 /// The arguments of a custom operation's forward function. The tensors refer to storage that the
 /// run owns: do not keep copies of them.
@@ -25,6 +26,7 @@ struct CustomCall {
   /// `control->check()` throws `StoppedError` if the run is to stop (`RunOptions::stop`). Long
   /// operations call it now and then. Null for a run that cannot be stopped.
   RunControl* control = nullptr;
+  RunScope* scope = nullptr;  ///< of the run, for operations of the library; null outside of one
 };
 
 /// Definition of a custom operation. Its functions may be called from several threads at once, and

@@ -30,6 +30,9 @@ class RunScope {
   explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run,
                     std::uint8_t native_code = 0)
       : control(run_control), of(what), native(native_code) {}
+  /// Of a checkpoint in a run; notes go to that run.
+  explicit RunScope(RunScope* run)
+      : control(run->control), of(Of::checkpoint), native(run->native), outer_(run) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;
@@ -64,6 +67,7 @@ class RunScope {
   /// The note about `subject`, created on first use.
   template <class T>
   T& note(const void* subject) {
+    if (outer_ != nullptr) return outer_->note<T>(subject);
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Item>& item = notes_[subject];
     if (item == nullptr) item = std::make_shared<T>();
@@ -77,6 +81,7 @@ class RunScope {
   }
 
  private:
+  RunScope* outer_ = nullptr;  // where notes go, if not here
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<Item>> items_;
   Notes notes_;

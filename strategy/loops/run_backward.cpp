@@ -269,8 +269,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     scope->drop(held.handover_number());
   }
   if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
+  if (call.scope != nullptr) runs->note_native(*call.scope);
   if (scope == nullptr) return;
-  runs->note_native(*scope);
   if (records) records->note(scope->note<LoopCounts>(&loop));
 }
 

@@ -150,7 +150,7 @@ void run_forward(const Loop& loop, const KernelCall& call) {
     note(loop, call, count, advance, 0, held ? &*held : nullptr);
     *call.outputs[loop.state_count()].as<std::int64_t>() = count;
   }
-  if (scope != nullptr) steps->note_native(*scope);
+  if (call.scope != nullptr) steps->note_native(*call.scope);
   if (records && scope != nullptr) records->note(scope->note<LoopCounts>(&loop));
   if (!held || !held->layout().has_header) return;
   if (records) {

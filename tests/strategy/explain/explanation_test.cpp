@@ -188,7 +188,7 @@ TEST_CASE("a program found again explains the lines of the current tape") {
     const Where one = Where::current();
     const Where another = Where::current();
     const Var y = cumsum(x, 0, {}, first ? one : another);
-    return sum(y * y);
+    return sum(cumsum(y * y, 0));
   };
   Tape tape(lazy());
   const std::string first = backward(record(tape, true)).report().explain();

@@ -77,6 +77,24 @@ TEST_CASE("a scan of a stencil", "[native]") {
       2);
 }
 
+TEST_CASE("a scan in a checkpoint", "[native]") {
+  check_gradients(
+      [](Tape& tape, std::vector<Var>& parameters) {
+        const Var start = tape.parameter(numbers({400}, DType::f64, 1));
+        const Var c = tape.parameter(Tensor::scalar(0.2, DType::f64));
+        parameters = {start, c};
+        const Var end = checkpoint(
+            [](const Var& first, const Var& rate) {
+              return scan(first, 30, [&](const Var& u, const StepNumber&) {
+                return u - rate * (u - roll(u, 1, 0)) + 0.01 * u * u;
+              });
+            },
+            start, c);
+        return sum(end * end);
+      },
+      3);
+}
+
 TEST_CASE("a scan of a stencil on a grid", "[native]") {
   for (const std::int64_t columns : {20, 40, 100}) {
     CAPTURE(columns);
