@@ -24,13 +24,13 @@ class RunScope {
   enum class Of : std::uint8_t {
     run,
     step,        ///< of a loop; its progress is not reported
-    checkpoint,  ///< likewise; kernels leave no state
+    checkpoint,  ///< likewise; kernels leave no state for later ones
   };
 
   explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run,
                     std::uint8_t native_code = 0)
       : control(run_control), of(what), native(native_code) {}
-  /// Of a checkpoint in a run; notes go to that run.
+  /// Of a checkpoint in a run; notes go to the scope of that.
   explicit RunScope(RunScope* run)
       : control(run->control), of(Of::checkpoint), native(run->native), outer_(run) {}
 
@@ -64,13 +64,13 @@ class RunScope {
   /// The reports of a run about itself, by subject; read after the run.
   using Notes = std::map<const void*, std::shared_ptr<Item>>;
 
-  /// The note about `subject`, created on first use.
-  template <class T>
-  T& note(const void* subject) {
-    if (outer_ != nullptr) return outer_->note<T>(subject);
+  /// The note about `subject`, created with `facts` on first use.
+  template <class T, class... Facts>
+  T& note(const void* subject, const Facts&... facts) {
+    if (outer_ != nullptr) return outer_->note<T>(subject, facts...);
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Item>& item = notes_[subject];
-    if (item == nullptr) item = std::make_shared<T>();
+    if (item == nullptr) item = std::make_shared<T>(facts...);
     return static_cast<T&>(*item);
   }
 

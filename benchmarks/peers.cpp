@@ -90,10 +90,7 @@ void compare(State& state, const Row& row, int threads) {
   }
   Turns turns;
   turns.add_once("ours", [&] { loop.step(); });
-  turns.add("theirs", [&](std::int64_t times) {
-    peer.write_line(std::to_string(times));
-    return std::stod(peer.read_line());
-  });
+  turns.add("theirs", [&](std::int64_t times) { return seconds_of_calls(peer, times); });
   std::optional<Runner> runner;
   if (row.replayed) {
     runner.emplace(Program::gradients(model_of(row).record_loss, options));

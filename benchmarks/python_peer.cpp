@@ -40,6 +40,11 @@ std::optional<std::string> peer_version(const std::string& script, const std::st
   return {};
 }
 
+double seconds_of_calls(Process& script, std::int64_t times) {
+  script.write_line(std::to_string(times));
+  return std::stod(script.read_line());
+}
+
 std::map<std::string, std::string> pytorch_tuning(int threads) {
   const std::string count = std::to_string(threads);
   return {{"OMP_NUM_THREADS", count},

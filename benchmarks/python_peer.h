@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "benchmarks/process.h"
 
 namespace palimpsest::benchmarks {
 
@@ -16,6 +19,9 @@ std::vector<std::string> python_command(const std::string& script,
 /// installed or older than version `least`, which is then said on the standard output.
 std::optional<std::string> peer_version(const std::string& script, const std::string& package,
                                         int least);
+
+/// Has the script run its function so many times. Returns the seconds that all calls took.
+double seconds_of_calls(Process& script, std::int64_t times);
 
 /// Environment that makes PyTorch fast here: one thread pool, kernels for this processor, and an
 /// allocator that keeps memory from step to step.

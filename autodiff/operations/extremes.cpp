@@ -71,10 +71,12 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, const
                std::int64_t* rows) {
   const FoldPlan plan(reduction);
   const std::int64_t columns = reduction.columns();
-  const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
+  const std::int64_t count = reduction.rows();
+  const double cost = static_cast<double>(count) * static_cast<double>(plan.width);
+  const bool are_lines = columns == 1 && reduction.run() == count;
+  const bool is_segmented = are_lines && plan.segments > 1;
   constexpr std::int64_t few = 16;
-  if (const std::int64_t count = reduction.rows();
-      columns == 1 && reduction.run() == count && count < few) {
+  if (are_lines && count < few) {
     parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t group = begin; group < end; ++group) {
         const T* line = x + group * count;
@@ -87,19 +89,17 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, const
     });
     return;
   }
-  if (plan.segments > 1 && columns == 1 && reduction.run() == reduction.rows()) {
-    for (std::int64_t group = 0; group < plan.items; ++group) {
-      rows[group] = find_first(x + reduction.group_offset(group), plan, reduction.rows(),
-                               partials + group * plan.segments, found[group]);
-    }
-    return;
-  }
   parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t first = item % plan.tiles * plan.width;
       const std::int64_t result = item / plan.tiles * columns + first;
       const std::int64_t width = std::min(plan.width, columns - first);
       const T* from = x + reduction.group_offset(item / plan.tiles) + first;
+      if (is_segmented) {
+        rows[result] =
+            find_first(from, plan, count, partials + item * plan.segments, found[result]);
+        continue;
+      }
       std::fill_n(rows + result, width, -1);
       std::int64_t missing = width;
       for (std::int64_t row = 0; missing > 0; row += reduction.run()) {

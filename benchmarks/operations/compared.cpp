@@ -80,10 +80,7 @@ void compare(State& state, const Compared& row) {
       {.threads = 1}));
   Turns turns;
   turns.add_once("ours", [&] { runner.run(); });
-  turns.add("theirs", [&](std::int64_t times) {
-    peer.write_line(std::to_string(times));
-    return std::stod(peer.read_line());
-  });
+  turns.add("theirs", [&](std::int64_t times) { return seconds_of_calls(peer, times); });
   for (auto _ : state) {
     turns.take(2);
     state.SetIterationTime(turns.seconds("ours"));

@@ -164,7 +164,7 @@ class PlannedSteps final : public LoopSteps {
   }
   static void note(RunScope& scope, const BufferRunner& runner) {
     const std::shared_ptr<NativeProgram>& program = runner.executor().native();
-    if (program != nullptr) scope.note<NativeNote>(program.get()).program = program;
+    if (program != nullptr) scope.note<NativeNote>(program.get(), program);
   }
 
   LoopArguments& arguments_;

@@ -196,9 +196,11 @@ void Executor::find_code() {
   code_ = code;
 }
 
-/// True if one function carries out all instructions.
+/// True if one function carries out all instructions. A whole program goes from instruction to
+/// instruction if it is watched or can be stopped.
 bool Executor::runs_as_one() const {
-  return alone_ && code_ != nullptr && has_run_ && settings_.is_step && arena_ != nullptr &&
+  return alone_ && code_ != nullptr && has_run_ &&
+         (settings_.is_step || settings_.control == nullptr) && arena_ != nullptr &&
          touched_.empty() && !settings_.profile && settings_.after_step == nullptr;
 }
 

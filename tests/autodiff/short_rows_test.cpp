@@ -96,6 +96,24 @@ TEST_CASE("positions of extremes are the first ones, also of NaN and across bloc
   }
 }
 
+TEST_CASE("positions of extremes are found in each of several long rows") {
+  constexpr std::int64_t rows = 3;
+  constexpr std::int64_t n = 40'000;
+  for (const std::int64_t place : {std::int64_t{1}, n / 3, n - 1}) {
+    CAPTURE(place);
+    std::vector<double> numbers(static_cast<std::size_t>(rows * n), 1);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      numbers[static_cast<std::size_t>(row * n + (place + row * 15'000) % n)] = 5;
+    }
+    Tape tape;
+    const Tensor found = argmax(tape.constant(Tensor::from(numbers, {rows, n})), {1}).value();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      CHECK(found.data<std::int64_t>()[static_cast<std::size_t>(row)] ==
+            (place + row * 15'000) % n);
+    }
+  }
+}
+
 TEST_CASE("functions of two numbers have the bits of those of repeated elements") {
   const DType dtype = GENERATE(DType::i64, DType::bf16, DType::f32, DType::f64);
   std::mt19937 random(5);

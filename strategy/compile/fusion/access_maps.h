@@ -60,6 +60,10 @@ class AccessMaps {
 
   /// True when the node has to run and can run on any range of its elements.
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
+  /// True for a pointwise node with inputs: it may run in a group.
+  bool may_be_in_group(NodeId node) const {
+    return pointwise_[node] && !tape_.inputs(node).empty();
+  }
   /// True when the node has to run and reduces rows of its input, in order, as part of a group.
   bool is_fold(NodeId node) const { return fold_[node]; }
   /// True for a constant that a pointwise node fills in, the same for every element.

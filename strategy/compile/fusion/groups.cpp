@@ -32,8 +32,8 @@ Groups::Groups(const Tape& tape, const AccessMaps& access_maps, NodeId boundary)
       unit_of_(tape.node_count(), none) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!access_maps.is_needed(node)) continue;
-    const bool pointwise = access_maps.is_pointwise(node) && !tape.inputs(node).empty();
-    if ((pointwise || access_maps.is_fold(node)) && add_to_others(node)) continue;
+    const bool may_join = access_maps.may_be_in_group(node) || access_maps.is_fold(node);
+    if (may_join && add_to_others(node)) continue;
     settle(static_cast<UnitId>(units_.size()), node);
   }
 }
@@ -55,8 +55,7 @@ std::int64_t Groups::folded(NodeId node) const {
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
     units_.push_back({{}, next_place_++, none, 0, 0});
-    const bool group = access_maps_.is_pointwise(node) && !tape_.inputs(node).empty();
-    if (group) units_.back().elements = elements(node);
+    if (access_maps_.may_be_in_group(node)) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;

@@ -30,7 +30,7 @@ class Lowered::Builder {
     const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_);
     Units units = Groups(tape_, access_maps, boundary_).in_order();
     duplicate_producers(tape_, access_maps, boundary_, held(), units);
-    fuse_siblings(tape_, access_maps, boundary_, held(), units);
+    fuse_siblings(tape_, access_maps, boundary_, kept(), units);
     const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
@@ -40,7 +40,7 @@ class Lowered::Builder {
         backward = true;
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }
-      if (access_maps.is_pointwise(first) && !tape_.inputs(first).empty()) {
+      if (access_maps.may_be_in_group(first)) {
         add_group(units[i], i, access_maps);
       } else if (const GemmAccumulation* made = access_maps.accumulation(first)) {
         add_accumulation(*made);
@@ -69,6 +69,15 @@ class Lowered::Builder {
       if (present_[value] || sources_[tape_.producer(value)]) held[value] = true;
     }
     return held;
+  }
+
+  /// Values that are in memory from when they are made until the end.
+  std::vector<bool> kept() const {
+    std::vector<bool> kept = wanted_;
+    for (ValueId value = 0; value < tape_.value_count(); ++value) {
+      if (sources_[tape_.producer(value)]) kept[value] = true;
+    }
+    return kept;
   }
 
   /// Marks in `read_` the values that units read. Returns which units have to run.

@@ -76,9 +76,7 @@ class Cloning {
   }
 
  private:
-  bool is_group(const Unit& unit) const {
-    return access_maps_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
-  }
+  bool is_group(const Unit& unit) const { return access_maps_.may_be_in_group(unit.own[0]); }
   bool is_backward(const Unit& unit) const { return unit.own[0] >= boundary_; }
 
   /// Notes which groups read each value in order, and which values must be in memory.

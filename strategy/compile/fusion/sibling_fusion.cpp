@@ -12,11 +12,11 @@ constexpr std::size_t most_together = 32;
 class SiblingFusion {
  public:
   SiblingFusion(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
-                const std::vector<bool>& held, Units& units)
+                const std::vector<bool>& kept, Units& units)
       : tape_(tape),
         access_maps_(access_maps),
         boundary_(boundary),
-        held_(held),
+        kept_(kept),
         units_(units),
         maker_(tape.node_count(), none),
         readers_(units.size()),
@@ -26,13 +26,13 @@ class SiblingFusion {
   void run() {
     note_readers();
     for (std::uint32_t later = 0; later < units_.size(); ++later) {
-      if (!is_group(units_[later])) continue;
+      if (!access_maps_.may_be_in_group(units_[later].own[0])) continue;
       if (units_[later].own[0] >= boundary_) {
         for (const std::uint32_t earlier : siblings(later)) {
           if (may_fuse(earlier, later)) fuse(earlier, later);
         }
       }
-      for_links(units_[later], [&](NodeId, const Link& link) {
+      for_links(units_[later], [&](const Link& link) {
         if (link.in_order) sibling_[link.value] = later;
       });
     }
@@ -40,14 +40,10 @@ class SiblingFusion {
   }
 
  private:
-  bool is_group(const Unit& unit) const {
-    return access_maps_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
-  }
-
   template <class F>
   void for_links(const Unit& unit, F f) const {
     for (const NodeId node : unit.nodes()) {
-      for (const Link& link : access_maps_.links(node)) f(node, link);
+      for (const Link& link : access_maps_.links(node)) f(link);
     }
   }
 
@@ -56,10 +52,11 @@ class SiblingFusion {
       for (const NodeId node : units_[unit].own) maker_[node] = unit;
     }
     for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
-      for_links(units_[unit], [&](NodeId, const Link& link) {
+      for_links(units_[unit], [&](const Link& link) {
+        const NodeId node = tape_.producer(link.value);
+        if (link.in_order && units_[unit].makes(node)) return;
         last_reader_[link.value] = unit;
-        const std::uint32_t maker = maker_[tape_.producer(link.value)];
-        if (maker != none && maker != unit) readers_[maker].push_back(unit);
+        if (maker_[node] != none) readers_[maker_[node]].push_back(unit);
       });
     }
   }
@@ -67,9 +64,9 @@ class SiblingFusion {
   /// The last groups before `later` that read its arrays element by element, the latest first.
   std::vector<std::uint32_t> siblings(std::uint32_t later) const {
     std::vector<std::uint32_t> found;
-    for_links(units_[later], [&](NodeId, const Link& link) {
+    for_links(units_[later], [&](const Link& link) {
       const std::uint32_t unit = sibling_[link.value];
-      if (link.in_order && unit != none && !units_[unit].own.empty()) found.push_back(unit);
+      if (link.in_order && unit != none) found.push_back(unit);
     });
     std::ranges::sort(found, std::greater());
     found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -93,6 +90,8 @@ class SiblingFusion {
     return !readers_[unit].empty() && readers_[unit].front() < later;
   }
 
+  bool is_number(ValueId value) const { return tape_.shape(value).elements() == 1; }
+
   bool may_fuse(std::uint32_t earlier, std::uint32_t later) const {
     const Unit& a = units_[earlier];
     const Unit& b = units_[later];
@@ -100,19 +99,38 @@ class SiblingFusion {
     const std::int64_t of_a = folded(a);
     const std::int64_t of_b = folded(b);
     if (of_a != 0 && of_b != 0 && of_a != of_b) return false;
-    if (together(a, b).nodes().size() > most_together) return false;
-    bool may = true;
-    for_links(b, [&](NodeId, const Link& link) {
+    return together(a, b).nodes().size() <= most_together && are_in_order(earlier, later) &&
+           takes_no_more(earlier, later);
+  }
+
+  /// True if all nodes of `earlier` come before those of `later`, which reads their values element
+  /// by element.
+  bool are_in_order(std::uint32_t earlier, std::uint32_t later) const {
+    bool are = units_[earlier].own.back() < units_[later].own.front();
+    for_links(units_[later], [&](const Link& link) {
       const NodeId maker = tape_.producer(link.value);
-      if (maker_[maker] == earlier && (!link.in_order || access_maps_.is_fold(maker))) may = false;
+      if (maker_[maker] == earlier && (!link.in_order || access_maps_.is_fold(maker))) are = false;
     });
-    for_links(a, [&](NodeId, const Link& link) {
-      const bool stays = held_[link.value] || a.makes(tape_.producer(link.value)) ||
-                         tape_.shape(link.value).elements() == 1 ||
-                         last_reader_[link.value] >= later;
-      if (!stays) may = false;
+    return are;
+  }
+
+  /// True if no array is in memory for longer when `earlier` runs as part of `later`: what it reads
+  /// is there then, and can still be written over. What it makes is read at once.
+  bool takes_no_more(std::uint32_t earlier, std::uint32_t later) const {
+    const Unit& unit = units_[earlier];
+    bool takes = false;
+    for_links(unit, [&](const Link& link) {
+      const ValueId value = link.value;
+      const bool is_made = link.in_order && unit.makes(tape_.producer(value));
+      if (is_made || kept_[value] || is_number(value)) return;
+      const std::uint32_t last = last_reader_[value];
+      if (last < later || (last == later && !link.in_order)) takes = true;
     });
-    return may;
+    for (const NodeId node : unit.own) {
+      const ValueId value = tape_.first_output(node);
+      if (!kept_[value] && !is_number(value) && last_reader_[value] > later) takes = true;
+    }
+    return !takes;
   }
 
   static Unit together(const Unit& a, const Unit& b) {
@@ -137,9 +155,9 @@ class SiblingFusion {
   const Tape& tape_;
   const AccessMaps& access_maps_;
   NodeId boundary_;
-  const std::vector<bool>& held_;
+  const std::vector<bool>& kept_;
   Units& units_;
-  std::vector<std::uint32_t> maker_;  // by node: the unit whose own node it is
+  std::vector<std::uint32_t> maker_;                 // by node: the unit whose own node it is
   std::vector<std::vector<std::uint32_t>> readers_;  // by unit, in order
   std::vector<std::uint32_t> last_reader_;           // by value: the last unit that reads it
   std::vector<std::uint32_t> sibling_;  // by value: the last group that reads it element by element
@@ -148,8 +166,8 @@ class SiblingFusion {
 }  // namespace
 
 void fuse_siblings(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
-                   const std::vector<bool>& held, Units& units) {
-  SiblingFusion(tape, access_maps, boundary, held, units).run();
+                   const std::vector<bool>& kept, Units& units) {
+  SiblingFusion(tape, access_maps, boundary, kept, units).run();
 }
 
 }  // namespace palimpsest

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "autodiff/run_scope.h"
 #include "strategy/base/options.h"
@@ -84,7 +85,8 @@ class NativeProgram final : public Instructions::Attachment,
 
 /// The note of a run about a program of one of its kernels, such as a loop's.
 struct NativeNote final : RunScope::Item {
-  std::shared_ptr<const NativeProgram> program;
+  explicit NativeNote(std::shared_ptr<const NativeProgram> about) : program(std::move(about)) {}
+  const std::shared_ptr<const NativeProgram> program;
 };
 
 /// Replaces `automatic` by the mode that the environment variable PALIMPSEST_NATIVE names. Throws
