@@ -3,6 +3,7 @@
 // benchmarks/python_peer.h).
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -75,6 +76,14 @@ RunOptions options_of(const Row& row, int threads, double gradient_bytes, double
   return options;
 }
 
+/// Runs steps until native code serves if it is faster, as in a long training.
+template <class F>
+void warm_up(F step) {
+  constexpr std::chrono::seconds long_enough(4);
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < long_enough) step();
+}
+
 void compare(State& state, const Row& row, int threads) {
   Process peer(python_command(PALIMPSEST_PEER, {row.name(), std::to_string(threads)}),
                pytorch_tuning(threads));
@@ -83,7 +92,7 @@ void compare(State& state, const Row& row, int threads) {
   const double their_bytes = looks_at_bytes ? peer_activation_bytes(row) : 0;
   const RunOptions options = options_of(row, threads, gradient_bytes, their_bytes);
   Loop loop(model_of(row), options);
-  loop.step();
+  warm_up([&] { loop.step(); });
   if (gradient_bytes != static_cast<double>(loop.gradient_bytes())) {
     state.SkipWithError("PyTorch's model has other parameters");
     return;
@@ -94,6 +103,7 @@ void compare(State& state, const Row& row, int threads) {
   std::optional<Runner> runner;
   if (row.replayed) {
     runner.emplace(Program::gradients(model_of(row).record_loss, options));
+    warm_up([&] { runner->run(); });
     turns.add_once("replayed", [&] { runner->run(); });
   }
   for (auto _ : state) {

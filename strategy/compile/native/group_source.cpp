@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
@@ -15,8 +16,10 @@ namespace {
 static_assert(sizeof(PointwiseCall) == 9 * sizeof(std::int64_t), "as in native_prelude.cpp");
 
 constexpr std::int64_t largest_strip = 1024;
-constexpr std::int64_t strip_bytes = 24 << 10;  // of all buffers together, well inside the cache
-constexpr std::size_t most_buffers = 48;        // they lie on the stack
+constexpr std::int64_t strip_bytes = 24 << 10;    // of all buffers together, well inside the cache
+constexpr std::size_t most_buffers = 48;          // they lie on the stack
+constexpr std::size_t most_summed_directly = 32;  // operations, each of which is written four times
+constexpr std::string_view local_total = "    _Alignas(8) char total[8];\n";
 
 /// Writes the code of a group: stages, and calls of kernels between them, strip by strip.
 class Writer {
@@ -228,10 +231,50 @@ class Writer {
       }
     }
     for (const CopiedLoad& copy : copies) to += copy.in_strip();
-    if (!write_items(to)) return false;
-    for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_fold(i, to);
+    if (sums_directly()) {
+      write_direct_sums(to);
+    } else {
+      if (!write_items(to)) return false;
+      for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_fold(i, to);
+    }
     if (!is_whole_) to += "  }\n";
     return true;
+  }
+
+  /// True if one stage makes all that long sums add, from operands in their own places.
+  bool sums_directly() const {
+    if (is_whole_ || !is_long_row() || items_.size() != 1 || !items_[0].stage) return false;
+    const Stage& stage = *items_[0].stage;
+    if (stage.operations.size() > most_summed_directly || !copied_.empty()) return false;
+    if (!StageSource(parts_, stage, 0, buffered_).may_sum()) return false;
+    return std::ranges::all_of(parts_.folds, [&](const GroupParts::Fold& fold) {
+      return fold.is_sum && fold.kernel.rows == nullptr &&
+             std::ranges::any_of(stage.operations, [&](std::uint32_t index) {
+               return parts_.operations[index].output == fold.input;
+             });
+    });
+  }
+
+  /// Full strips are added to the sums as they are computed, the rest from buffers.
+  void write_direct_sums(std::string& to) {
+    StageSource stage(parts_, *items_[0].stage, 0, buffered_);
+    std::vector<StageSource::Sum> sums;
+    std::vector<FoldText> texts;
+    for (std::size_t i = 0; i < parts_.folds.size(); ++i) {
+      const std::uint32_t input = parts_.folds[i].input;
+      sums.push_back({input, state(i)});
+      texts.push_back(fold_text(i, address(input), "end_of_part - begin_of_part", "end - first"));
+    }
+    to += "  if (first == begin_of_part) {\n";
+    for (const FoldText& text : texts) to += "    " + text.begin;
+    to += "  }\n  if (end - first == " + text_of(strip_) + ") {\n";
+    stage.write_sums(sums, strip_, to);
+    to += "  } else {\n";
+    stage.write_calls(false, to);
+    for (const FoldText& text : texts) to += "    " + text.add;
+    to += "  }\n";
+    functions_ += stage.functions();
+    for (std::size_t i = 0; i < texts.size(); ++i) write_end_of_part(i, texts[i], to);
   }
 
   bool write_items(std::string& to) {
@@ -349,20 +392,25 @@ class Writer {
     const GroupParts::Fold& fold = parts_.folds[index];
     const std::string x = address(fold.input);
     if (fold.kernel.rows != nullptr) return write_fold_of_rows(fold, x, to);
-    const std::string total = "    _Alignas(8) char total[8];\n";
     if (!is_long_row()) {
       const std::string row = text_of(parts_.result_elements);
       const FoldText text = fold_text(index, x + " + row", row, row);
-      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n" + total;
+      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n" +
+            std::string(local_total);
       to += "    " + text.begin + "    " + text.add + "    " + text.end;
       to += "    " + finish_text(fold, "(first + row) / " + row) + "  }\n";
       return;
     }
     const FoldText text = fold_text(index, x, "end_of_part - begin_of_part", "end - first");
     to += "  if (first == begin_of_part) " + text.begin + "  " + text.add;
+    write_end_of_part(index, text, to);
+  }
+
+  void write_end_of_part(std::size_t index, const FoldText& text, std::string& to) {
+    const GroupParts::Fold& fold = parts_.folds[index];
     to += "  if (end == end_of_part) {\n";
     if (parts_.segments == 1) {
-      to += total + "    " + text.end + "    " + finish_text(fold, "result");
+      to += std::string(local_total) + "    " + text.end + "    " + finish_text(fold, "result");
     } else {
       const std::int64_t count = parts_.elements / parts_.result_elements * parts_.segments;
       to += "    char* const total = totals + (" +

@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "strategy/compile/compile_log.h"
@@ -17,7 +18,7 @@ namespace {
 /// Interpreting an instruction takes at least this long, whatever is predicted for its elements.
 constexpr double least_seconds = 1e-7;
 /// Code pays when runs have interpreted groups for so long: about as long as compiling takes, in
-/// seconds for a program and for each of its groups.
+/// seconds for a program and for each kind of its groups.
 constexpr double seconds_of_program = 0.5;
 constexpr double seconds_of_group = 1e-3;
 
@@ -47,18 +48,18 @@ NativeCode decided(NativeCode mode) {
 
 NativeProgram::NativeProgram(const Instructions& instructions) {
   const Graph& graph = instructions.lowered().graph();
-  std::size_t groups = 0;
+  std::set<std::pair<std::string_view, std::int64_t>> groups;  // equal ones are compiled once
   for (const Instructions::Instruction& step : instructions.steps()) {
     if (step.operation == nullptr) continue;
     const double seconds = std::max(graph.cost(step.unit), least_seconds);
     seconds_ += seconds;
     if (step.group == nullptr) continue;
     group_seconds_ += seconds;
-    ++groups;
+    groups.emplace(graph.name(step.unit), step.group->elements());
   }
-  is_decided_ = groups == 0;
-  is_settled_ = groups == 0;
-  paying_runs_ = (seconds_of_program + seconds_of_group * static_cast<double>(groups)) /
+  is_decided_ = groups.empty();
+  is_settled_ = groups.empty();
+  paying_runs_ = (seconds_of_program + seconds_of_group * static_cast<double>(groups.size())) /
                  std::max(group_seconds_, least_seconds);
 }
 

@@ -1,6 +1,7 @@
 #include "strategy/compile/native/stage_source.h"
 
 #include <algorithm>
+#include <array>
 
 #include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
@@ -161,26 +162,84 @@ std::string StageSource::function_for(const ElementRange* range) {
   const std::string name =
       "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" + text_of(known - variants_.begin());
   if (known == variants_.end()) {
+    const Text made = text(steps, true);
     functions_ +=
         (parts_.is_small() ? "static inline INLINED void " : "static inline void ") + name;
-    functions_ += body(steps);
+    functions_ += "(i64 n" + made.header + ") {\n" + made.before +
+                  "  INDEPENDENT for (i64 i = 0; i < n; ++i) {\n" + made.loop + "  }\n}\n";
     variants_.push_back(steps);
   }
   return name;
 }
 
-/// Parameters and statements of a function.
-std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
-  std::string header = "(i64 n";
-  std::string before;
-  std::string loop;
+void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std::string& to) {
+  const Text made = text({}, false);
+  const std::string name = "@_" + text_of(static_cast<std::int64_t>(number_)) + "_";
+  std::string passed;
+  std::string arguments;
   for (const Parameter& each : parameters_) {
+    const bool is_scalar = each.kind == Parameter::Kind::scalar;
+    if (each.kind == Parameter::Kind::buffer) continue;
+    const std::string prefix = is_scalar ? "" : each.kind == Parameter::Kind::input ? "a" : "o";
+    passed += ", " + prefix + GroupParts::name(each.slot);
+    arguments += argument(each, nullptr, "first", "", false) + ", ";
+  }
+  std::string results;  // parameters of the function of an element
+  std::string stores;
+  std::string states;  // parameters of the function of a strip
+  std::string elements;
+  std::string additions;
+  std::string given;
+  std::string rows;
+  std::array<std::string, 4> calls;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::string type(c_type(parts_.values[sums[i].slot].dtype));
+    const std::string index = text_of(static_cast<std::int64_t>(i));
+    results += ", " + type + "* r" + index;
+    stores += "    *r" + index + " = " + GroupParts::name(sums[i].slot) + ";\n";
+    states += (i > 0 ? ", " : "") + type + "* s" + index;
+    elements +=
+        "      " + type + " a" + index + ", b" + index + ", c" + index + ", d" + index + ";\n";
+    additions += "      s" + index + "[k] = s" + index + "[k] + ((a" + index + " + b" + index +
+                 ") + (c" + index + " + d" + index + "));\n";
+    given += (i > 0 ? ", " : "") + sums[i].state + ".sums";
+    const std::string state = "&" + sums[i].state;
+    rows += "    " + sums[i].state + ".rows += " + text_of(strip / 64) + ";\n    if (" +
+            sums[i].state + ".rows == 64) join_" + type + "(" + state + ");\n";
+    for (std::size_t row = 0; row < calls.size(); ++row) {
+      calls[row] += std::string(", &") + "abcd"[row] + index;
+    }
+  }
+  functions_ += "static inline INLINED void " + name + "at(i64 i" + made.header + results +
+                ") {\n" + made.loop + stores + "}\n";
+  functions_ += "static void " + name + "sums(" + made.header.substr(2) +
+                (made.header.empty() ? "" : ", ") + states + ") {\n  for (i64 i = 0; i < " +
+                text_of(strip) + "; i += 256) {\n" +
+                "    INDEPENDENT for (i64 k = 0; k < 64; ++k) {\n" + elements;
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    functions_ += "      " + name + "at(i + k + " + text_of(static_cast<std::int64_t>(64 * row)) +
+                  passed + calls[row] + ");\n";
+  }
+  functions_ += additions + "    }\n  }\n}\n";
+  to += "    " + name + "sums(" + arguments + given + ");\n" + rows;
+}
+
+bool StageSource::is_made_here(std::uint32_t slot) const {
+  return std::ranges::any_of(stage_.operations, [&](std::uint32_t index) {
+    return parts_.operations[index].output == slot;
+  });
+}
+
+StageSource::Text StageSource::text(const std::vector<std::int64_t>& steps,
+                                    bool stores_buffers) const {
+  Text made;
+  auto& [header, before, loop] = made;
+  for (const Parameter& each : parameters_) {
+    const bool is_made = is_made_here(each.slot);
+    if (each.kind == Parameter::Kind::buffer && is_made && !stores_buffers) continue;
     const std::string type(c_type(parts_.values[each.slot].dtype));
     const std::string name = GroupParts::name(each.slot);
     const std::string read = "const " + type + " " + name + " = ";
-    const bool is_made_here = std::ranges::any_of(stage_.operations, [&](std::uint32_t index) {
-      return parts_.operations[index].output == each.slot;
-    });
     switch (each.kind) {
       case Parameter::Kind::scalar:
         header += ", " + type + " " + name;
@@ -191,11 +250,11 @@ std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
         break;
       case Parameter::Kind::output:
         header += ", " + type + "* o" + name;
-        if (!is_made_here) loop += "    " + read + "o" + name + "[i];\n";
+        if (!is_made) loop += "    " + read + "o" + name + "[i];\n";
         break;
       case Parameter::Kind::buffer:
         header += ", " + type + "* b" + name;
-        if (!is_made_here) loop += "    " + read + "b" + name + "[i];\n";
+        if (!is_made) loop += "    " + read + "b" + name + "[i];\n";
         break;
       case Parameter::Kind::load: {
         header += ", const " + type + "* l" + name;
@@ -219,10 +278,11 @@ std::string StageSource::body(const std::vector<std::int64_t>& steps) const {
     loop += "    const " + std::string(c_type(made.dtype)) + " " + name + " = " +
             operation.formula + ";\n";
     if (made.kind == ValueKind::output) loop += "    o" + name + "[i] = " + name + ";\n";
-    if (buffered_[operation.output]) loop += "    b" + name + "[i] = " + name + ";\n";
+    if (buffered_[operation.output] && stores_buffers) {
+      loop += "    b" + name + "[i] = " + name + ";\n";
+    }
   }
-  return header + ") {\n" + before + "  INDEPENDENT for (i64 i = 0; i < n; ++i) {\n" + loop +
-         "  }\n}\n";
+  return made;
 }
 
 }  // namespace palimpsest

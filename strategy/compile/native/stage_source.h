@@ -24,6 +24,16 @@ class StageSource {
   /// C statements that run the stage on elements [first, end) of the group, or on all elements if
   /// `whole`. Buffers begin with element `first`. Returns false if that takes too much code.
   bool write_calls(bool whole, std::string& to);
+  /// A sum of elements that an operation of the stage makes in `slot`, and its state in the code.
+  struct Sum {
+    std::uint32_t slot;
+    std::string state;
+  };
+  /// True if `write_sums` can be called: all operands are read from their own places.
+  bool may_sum() const { return loads_.empty(); }
+  /// Statements that run the stage on the `strip` elements from `first` on, a multiple of 256. They
+  /// are added to sums of 64 lanes in the order of `RowFold`, and not stored for that.
+  void write_sums(std::span<const Sum> sums, std::int64_t strip, std::string& to);
   /// The functions that these statements call.
   const std::string& functions() const { return functions_; }
 
@@ -44,7 +54,14 @@ class StageSource {
   std::string load_argument(std::uint32_t slot, const ElementRange& range,
                             const std::string& skipped) const;
   std::string function_for(const ElementRange* range);
-  std::string body(const std::vector<std::int64_t>& steps) const;
+  /// The parameters of a function, statements before its loop, and statements for element `i`.
+  struct Text {
+    std::string header;
+    std::string before;
+    std::string loop;
+  };
+  Text text(const std::vector<std::int64_t>& steps, bool stores_buffers) const;
+  bool is_made_here(std::uint32_t slot) const;
 
   const GroupParts& parts_;
   const Stage& stage_;

@@ -196,6 +196,30 @@ TEST_CASE("reductions keep the order of their sums", "[native]") {
   });
 }
 
+TEST_CASE("long sums are added as their elements are computed", "[native]") {
+  const auto sums_of = [](const Var& a, const Var& b) {
+    const Var x = a * b + a;
+    const Var y = x * b - a;
+    return std::vector<Var>{sum(x, {1}), sum(x * a, {1}), y, sum(y, {1}), sum(b - a, {1})};
+  };
+  for (const DType dtype : {DType::f64, DType::f32, DType::i64, DType::i32}) {
+    for (const Shape& shape : {Shape{1, 1'100}, Shape{3, 5'003}, Shape{2, 100'000}}) {
+      CAPTURE(name_of(dtype), to_string(shape));
+      check_bits([&](Tape& tape) {
+        const auto values = [&](std::uint64_t seed) {
+          return tape.constant(Tensor::uniform(shape, seed, -9, 9, DType::f64).to(dtype));
+        };
+        return sums_of(values(1), values(2));
+      });
+    }
+  }
+  check_bits([&](Tape& tape) {  // sums of both widths
+    const Var a = tape.constant(Tensor::normal({2, 40'000}, 1, 0, 1, DType::f32));
+    const Var x = cast(a * a + 1.0, DType::f64) * 0.1;
+    return std::vector<Var>{sum(a * 3.0 - 1.0, {1}), sum(x, {1}), cast(x, DType::f32)};
+  });
+}
+
 TEST_CASE("random programs and their gradients", "[native]") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);

@@ -6,6 +6,7 @@
 
 #include "palimpsest.h"
 #include "strategy/compile/buffer_program.h"
+#include "strategy/compile/native/native_program.h"
 #include "strategy/compile/native/program_source.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/run/buffer_runner.h"
@@ -192,6 +193,27 @@ TEST_CASE("other instructions are left to the executor", "[native]") {
     return matmul(p.argument({4, 5}, DType::bf16), p.argument({5, 4}, DType::bf16));
   });
   check_left([](OnBuffers& p) { return sort(p.argument({20}, DType::f64)).values; });
+}
+
+TEST_CASE("equal groups count once towards the time that compiling takes", "[native]") {
+  const auto runs_before_code = [](int groups) {
+    OnBuffers made;
+    Var y = made.argument({1'000}, DType::f64);
+    for (int i = 0; i < groups; ++i) y = cumsum(tanh(y) * 0.5, 0);
+    made.results = {y};
+    const BufferProgramPtr program = made.compiled();
+    const Instructions& instructions = *program->instructions();
+    const std::shared_ptr<NativeProgram> native = NativeProgram::of(instructions);
+    int runs = 0;
+    const auto service = [&] {
+      return native->service_for(instructions, program->tape(), NativeCode::automatic);
+    };
+    while (!service().is_timed) ++runs;
+    return runs;
+  };
+  const int one = runs_before_code(1);
+  const int many = runs_before_code(300);
+  CHECK(300 * many <= 1.1 * one);
 }
 
 }  // namespace
