@@ -215,7 +215,8 @@ struct KernelCall {
   std::uint32_t round = 0;
   /// Epilogue for the elements of the output, or null. Only for operations with `fuses_epilogues`.
   const EpilogueKernel* epilogue = nullptr;
-  /// State shared by kernels of one run; null outside planned runs.
+  /// State shared by kernels of one run; null outside planned runs, and for accumulations and
+  /// epilogues.
   RunScope* scope = nullptr;
 
   /// Kernels with `fuses_epilogues` call this once for every element, when its value is final.

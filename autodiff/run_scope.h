@@ -31,8 +31,8 @@ class RunScope {
                     std::uint8_t native_code = 0)
       : control(run_control), of(what), native(native_code) {}
   /// Of a checkpoint in a run; notes go to the scope of that.
-  explicit RunScope(RunScope* run)
-      : control(run->control), of(Of::checkpoint), native(run->native), outer_(run) {}
+  explicit RunScope(RunScope& run)
+      : control(run.control), of(Of::checkpoint), native(run.native), outer_(&run) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;

@@ -5,6 +5,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/kernels/shares.h"
+#include "strategy/base/digest.h"
 
 namespace palimpsest {
 namespace {
@@ -21,6 +22,26 @@ FusedKernel::Slot FusedKernel::add(SlotInfo slot) {
   widest_ = std::max(widest_, slot.element_bytes());
   slots_.push_back(slot);
   return static_cast<Slot>(slots_.size() - 1);
+}
+
+std::uint64_t FusedKernel::layout_hash() const {
+  Digest digest;
+  const auto put = [&](auto... numbers) { (digest.put(static_cast<std::uint64_t>(numbers)), ...); };
+  put(elements_, folds_.size(), instructions_.size());
+  for (const SlotInfo& slot : slots_) {
+    put(slot.place, slot.index, slot.dtype, slot.held, slot.step, slot.offset);
+  }
+  for (const Load& load : loads_) {
+    put(load.slot, load.period);
+    for (const Part& part : load.parts) {
+      put(part.begin, part.end, part.input, part.made, part.from.offset());
+      digest.put(part.from.box().sizes);
+      for (int axis = 0; axis < part.from.box().sizes.rank(); ++axis) {
+        put(part.from.box().from[at(axis)]);
+      }
+    }
+  }
+  return digest.value();
 }
 
 FusedKernel::Slot FusedKernel::load(std::vector<Part> parts, std::int64_t period, DType dtype) {

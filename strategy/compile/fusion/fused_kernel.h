@@ -83,6 +83,9 @@ class FusedKernel {
     const void* const* table;
   };
 
+  /// A hash of what its code depends on, apart from the operations: sizes, dtypes and what is read.
+  std::uint64_t layout_hash() const;
+
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
   /// Runs the program. `numbers` must come from `make_numbers` with the same tape. With `compiled`,

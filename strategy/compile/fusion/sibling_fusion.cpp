@@ -115,7 +115,7 @@ class SiblingFusion {
   }
 
   /// True if no array is in memory for longer when `earlier` runs as part of `later`: what it reads
-  /// is there then, and can still be written over. What it makes is read at once.
+  /// is there then, and can still be written over. No unit after `later` reads the arrays it makes.
   bool takes_no_more(std::uint32_t earlier, std::uint32_t later) const {
     const Unit& unit = units_[earlier];
     bool takes = false;

@@ -12,8 +12,8 @@ namespace palimpsest {
 ///
 /// The earlier group moves to the place of the later one. So nothing between them may read its
 /// values, and the later group may read them only element by element. Groups stay apart if an array
-/// would be in memory for longer, could no longer be written over, or would have to be made
-/// together with others for a reader after both.
+/// would be in memory for longer or could no longer be written over, and if a unit after the later
+/// group reads an array that the earlier one makes.
 ///
 /// `kept` marks values that are in memory until the end: sources and targets.
 void fuse_siblings(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,

@@ -243,16 +243,11 @@ class Writer {
 
   /// True if one stage makes all that long sums add, from operands in their own places.
   bool sums_directly() const {
-    if (is_whole_ || !is_long_row() || items_.size() != 1 || !items_[0].stage) return false;
+    if (!is_long_row() || items_.size() != 1 || !items_[0].stage) return false;
     const Stage& stage = *items_[0].stage;
-    if (stage.operations.size() > most_summed_directly || !copied_.empty()) return false;
-    if (!StageSource(parts_, stage, 0, buffered_).may_sum()) return false;
-    return std::ranges::all_of(parts_.folds, [&](const GroupParts::Fold& fold) {
-      return fold.is_sum && fold.kernel.rows == nullptr &&
-             std::ranges::any_of(stage.operations, [&](std::uint32_t index) {
-               return parts_.operations[index].output == fold.input;
-             });
-    });
+    return stage.operations.size() <= most_summed_directly && copied_.empty() &&
+           direct_loads(stage).empty() &&
+           std::ranges::all_of(parts_.folds, &GroupParts::Fold::is_sum);
   }
 
   /// Full strips are added to the sums as they are computed, the rest from buffers.

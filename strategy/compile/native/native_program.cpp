@@ -48,14 +48,14 @@ NativeCode decided(NativeCode mode) {
 
 NativeProgram::NativeProgram(const Instructions& instructions) {
   const Graph& graph = instructions.lowered().graph();
-  std::set<std::pair<std::string_view, std::int64_t>> groups;  // equal ones are compiled once
+  std::set<std::pair<std::string_view, std::uint64_t>> groups;  // equal ones are compiled once
   for (const Instructions::Instruction& step : instructions.steps()) {
     if (step.operation == nullptr) continue;
     const double seconds = std::max(graph.cost(step.unit), least_seconds);
     seconds_ += seconds;
     if (step.group == nullptr) continue;
     group_seconds_ += seconds;
-    groups.emplace(graph.name(step.unit), step.group->elements());
+    groups.emplace(graph.name(step.unit), step.group->layout_hash());
   }
   is_decided_ = groups.empty();
   is_settled_ = groups.empty();

@@ -212,9 +212,8 @@ void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std:
   }
   functions_ += "static inline INLINED void " + name + "at(i64 i" + made.header + results +
                 ") {\n" + made.loop + stores + "}\n";
-  functions_ += "static void " + name + "sums(" + made.header.substr(2) +
-                (made.header.empty() ? "" : ", ") + states + ") {\n  for (i64 i = 0; i < " +
-                text_of(strip) + "; i += 256) {\n" +
+  functions_ += "static void " + name + "sums(" + made.header.substr(2) + ", " + states +
+                ") {\n  for (i64 i = 0; i < " + text_of(strip) + "; i += 256) {\n" +
                 "    INDEPENDENT for (i64 k = 0; k < 64; ++k) {\n" + elements;
   for (std::size_t row = 0; row < calls.size(); ++row) {
     functions_ += "      " + name + "at(i + k + " + text_of(static_cast<std::int64_t>(64 * row)) +

@@ -29,10 +29,9 @@ class StageSource {
     std::uint32_t slot;
     std::string state;
   };
-  /// True if `write_sums` can be called: all operands are read from their own places.
-  bool may_sum() const { return loads_.empty(); }
   /// Statements that run the stage on the `strip` elements from `first` on, a multiple of 256. They
-  /// are added to sums of 64 lanes in the order of `RowFold`, and not stored for that.
+  /// are added to sums of 64 lanes in the order of `RowFold`, without buffers. The stage must be
+  /// the only one, without loads.
   void write_sums(std::span<const Sum> sums, std::int64_t strip, std::string& to);
   /// The functions that these statements call.
   const std::string& functions() const { return functions_; }

@@ -27,7 +27,7 @@ const Loss losses[] = {
      3},
     {"a loss whose gradient reads its sum",
      [](const Var& x, const Var& factor) { return log(sum(exp(x * factor))); }, 4},
-    {"sums of rows, of which others read",
+    {"sums of rows that others read",
      [](const Var& x, const Var& factor) {
        const Var rows = reshape(x * factor, {x.shape()[0] / 2, 2});
        const Var sums = sum(rows * rows, {1});
@@ -59,7 +59,7 @@ Bytes smallest_budget(const Loss& loss, std::int64_t elements, DType dtype, bool
   return 0;
 }
 
-TEST_CASE("a loss and its gradients are made in one pass if they read the same array", "[fusion]") {
+TEST_CASE("losses and their gradients take as few units as expected", "[fusion]") {
   for (const Loss& loss : losses) {
     INFO(loss.name);
     CHECK(make(loss, 100'000, DType::f32, {.threads = 1}).report.computed == loss.units);

@@ -213,6 +213,20 @@ TEST_CASE("long sums are added as their elements are computed", "[native]") {
       });
     }
   }
+  for (const int count : {4, 8}) {  // strips of 512 and of 256 elements
+    check_bits([&](Tape& tape) {
+      const Var a = tape.constant(numbers({2, 30'000}, DType::f64, 1));
+      const Var b = a * a;
+      std::vector<Var> sums;
+      for (int i = 1; i <= count; ++i) sums.push_back(sum(b - a * (0.1 * i), {1}));
+      return sums;
+    });
+  }
+  check_bits([&](Tape& tape) {  // an output that takes the place of an input
+    const Var u = cumsum(tape.constant(numbers({2, 30'000}, DType::f64, 1)), 1);
+    const Var y = u * 2.0 - 1.0;
+    return std::vector<Var>{sum(y, {1}), y};
+  });
   check_bits([&](Tape& tape) {  // sums of both widths
     const Var a = tape.constant(Tensor::normal({2, 40'000}, 1, 0, 1, DType::f32));
     const Var x = cast(a * a + 1.0, DType::f64) * 0.1;

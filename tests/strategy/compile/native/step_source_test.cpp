@@ -64,6 +64,8 @@ class Runs {
   }
   /// Whether one function carried out the last run, with or without calls of the executor.
   bool is_one_function() const { return runner_.executor().can_run_again(); }
+  /// Later runs are those of a whole program, not of a step.
+  void be_whole(RunControl* control) { runner_.set_control(control, true); }
 
  private:
   std::vector<std::byte> memory_;
@@ -195,11 +197,28 @@ TEST_CASE("other instructions are left to the executor", "[native]") {
   check_left([](OnBuffers& p) { return sort(p.argument({20}, DType::f64)).values; });
 }
 
+TEST_CASE("a whole program is one function unless it is watched", "[native]") {
+  const OnBuffers program;
+  Runs runs(program.compiled(), NativeCode::at_once);
+  RunControl control({}, nullptr, 1);
+  for (const bool is_watched : {false, true}) {
+    runs.be_whole(is_watched ? &control : nullptr);
+    const std::vector<Tensor> found = runs.of(program);
+    CHECK(runs.is_one_function() == !is_watched);
+    check_same(found, Runs(program.compiled(), NativeCode::off).of(program));
+  }
+}
+
 TEST_CASE("equal groups count once towards the time that compiling takes", "[native]") {
-  const auto runs_before_code = [](int groups) {
+  const auto runs_before_code = [](int groups, bool are_equal = true) {
     OnBuffers made;
-    Var y = made.argument({1'000}, DType::f64);
-    for (int i = 0; i < groups; ++i) y = cumsum(tanh(y) * 0.5, 0);
+    const Var x = made.argument({1'000 + groups}, DType::f64);
+    Var y = slice(x, 0, {.stop = 1'000});
+    for (int i = 0; i < groups; ++i) {
+      const std::int64_t first = are_equal ? 0 : i;
+      const Var other = slice(x, 0, {.start = first, .stop = first + 1'000});
+      y = cumsum(tanh(y) * 0.5 + other, 0);
+    }
     made.results = {y};
     const BufferProgramPtr program = made.compiled();
     const Instructions& instructions = *program->instructions();
@@ -214,6 +233,7 @@ TEST_CASE("equal groups count once towards the time that compiling takes", "[nat
   const int one = runs_before_code(1);
   const int many = runs_before_code(300);
   CHECK(300 * many <= 1.1 * one);
+  CHECK(runs_before_code(300, false) >= 1.4 * many);
 }
 
 }  // namespace

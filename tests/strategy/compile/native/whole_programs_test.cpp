@@ -54,9 +54,9 @@ bool same(const RunOfAll& a, const RunOfAll& b) {
          a.report.computed == b.report.computed && a.report.recomputed == b.report.recomputed;
 }
 
-TEST_CASE("a program that runs as one function has the results of its steps", "[native]") {
+TEST_CASE("a whole native program has the results and the report of its steps", "[native]") {
   const bool fails = false;
-  for (const Bytes budget : {unlimited, Bytes{60_KiB}}) {
+  for (const Bytes budget : {unlimited, Bytes{24_KiB}}) {
     CAPTURE(budget);
     const RunOptions options{.memory_budget = budget, .threads = 1, .native = NativeCode::at_once};
     const auto run = [&](RunOptions changed) {
@@ -77,7 +77,7 @@ TEST_CASE("a program that runs as one function has the results of its steps", "[
   }
 }
 
-TEST_CASE("an operation that fails ends a program that runs as one function", "[native]") {
+TEST_CASE("an operation that fails ends a native program", "[native]") {
   bool fails = true;
   const RunOptions options{.threads = 1, .native = NativeCode::at_once};
   Tape tape;
