@@ -1,7 +1,7 @@
 #pragma once
 
 // Defined by the sanitizer's runtime; weak, so the program also links without it.
-extern "C" void __asan_init() __attribute__((weak));  // NOLINT(bugprone-reserved-identifier)
+extern "C" void __asan_init() __attribute__((weak));  // NOLINT
 
 namespace palimpsest {
 

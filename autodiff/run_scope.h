@@ -30,9 +30,9 @@ class RunScope {
   explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run,
                     std::uint8_t native_code = 0)
       : control(run_control), of(what), native(native_code) {}
-  /// Of a checkpoint in a run; notes go to the scope of that.
-  explicit RunScope(RunScope& run)
-      : control(run.control), of(Of::checkpoint), native(run.native), outer_(&run) {}
+  /// Of a part of a run, whose scope gets the notes.
+  RunScope(RunScope& run, Of part)
+      : control(run.control), of(part), native(run.native), outer_(&run) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;

@@ -149,7 +149,7 @@ class WengertList {
     bool operator==(const Value&) const = default;
   };
   struct TextHash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): named by the standard
     std::size_t operator()(std::string_view text) const {
       return std::hash<std::string_view>()(text);
     }

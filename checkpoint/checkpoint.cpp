@@ -123,7 +123,7 @@ void Subprogram::run(const CustomCall& call) const {
     return call.workspace.empty() ? nothing : &call.workspace[places.storages[root].offset];
   };
   std::optional<RunScope> scope;
-  if (call.scope != nullptr) scope.emplace(*call.scope);
+  if (call.scope != nullptr) scope.emplace(*call.scope, RunScope::Of::checkpoint);
   std::vector<Operand> operands;
   for (const Step& step : places.plan.schedule.steps) {
     if (call.control != nullptr) call.control->check();

@@ -201,7 +201,6 @@ class Writer {
   }
 
   bool write_strips(std::string& to) {
-    const std::string indent = "  ";
     if (!has_strips()) {
       if (!is_whole_) to += "  const i64 first = begin, end = end_of_all;\n";
       return write_items(to);

@@ -1,7 +1,8 @@
 #include "strategy/compile/native/stage_source.h"
 
 #include <algorithm>
-#include <array>
+#include <string>
+#include <vector>
 
 #include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
@@ -127,7 +128,7 @@ std::string StageSource::argument(const Parameter& parameter, const ElementRange
                                   bool whole) const {
   const GroupParts::Value& value = parts_.values[parameter.slot];
   const std::string type(c_type(value.dtype));
-  const std::string name = GroupParts::name(parameter.slot);
+  std::string name = GroupParts::name(parameter.slot);
   switch (parameter.kind) {
     case Parameter::Kind::scalar:
       return name;
@@ -159,7 +160,7 @@ std::string StageSource::function_for(const ElementRange* range) {
     steps.push_back(range->accesses[load].step);
   }
   const auto known = std::ranges::find(variants_, steps);
-  const std::string name =
+  std::string name =
       "@_" + text_of(static_cast<std::int64_t>(number_)) + "_" + text_of(known - variants_.begin());
   if (known == variants_.end()) {
     const Text made = text(steps, true);
@@ -178,49 +179,73 @@ void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std:
   std::string passed;
   std::string arguments;
   for (const Parameter& each : parameters_) {
-    const bool is_scalar = each.kind == Parameter::Kind::scalar;
     if (each.kind == Parameter::Kind::buffer) continue;
-    const std::string prefix = is_scalar ? "" : each.kind == Parameter::Kind::input ? "a" : "o";
-    passed += ", " + prefix + GroupParts::name(each.slot);
-    arguments += argument(each, nullptr, "first", "", false) + ", ";
+    if (each.kind == Parameter::Kind::input) passed += "a";
+    if (each.kind == Parameter::Kind::output) passed += "o";
+    passed += GroupParts::name(each.slot);
+    passed += ", ";
+    arguments += argument(each, nullptr, "first", "", false);
+    arguments += ", ";
   }
-  std::string results;  // parameters of the function of an element
-  std::string stores;
-  std::string states;  // parameters of the function of a strip
-  std::string elements;
-  std::string additions;
-  std::string given;
-  std::string rows;
-  std::array<std::string, 4> calls;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const std::string type(c_type(parts_.values[sums[i].slot].dtype));
-    const std::string index = text_of(static_cast<std::int64_t>(i));
-    results += ", " + type + "* r" + index;
-    stores += "    *r" + index + " = " + GroupParts::name(sums[i].slot) + ";\n";
-    states += (i > 0 ? ", " : "") + type + "* s" + index;
-    elements +=
-        "      " + type + " a" + index + ", b" + index + ", c" + index + ", d" + index + ";\n";
-    additions += "      s" + index + "[k] = s" + index + "[k] + ((a" + index + " + b" + index +
-                 ") + (c" + index + " + d" + index + "));\n";
-    given += (i > 0 ? ", " : "") + sums[i].state + ".sums";
-    const std::string state = "&" + sums[i].state;
-    rows += "    " + sums[i].state + ".rows += " + text_of(strip / 64) + ";\n    if (" +
-            sums[i].state + ".rows == 64) join_" + type + "(" + state + ");\n";
-    for (std::size_t row = 0; row < calls.size(); ++row) {
-      calls[row] += std::string(", &") + "abcd"[row] + index;
+  struct Names {
+    std::string i;  // number of the sum
+    std::string type;
+    std::string value;
+    std::string state;
+  };
+  std::vector<Names> named;
+  for (const Sum& sum : sums) {
+    named.push_back({std::to_string(named.size()),
+                     std::string(c_type(parts_.values[sum.slot].dtype)), GroupParts::name(sum.slot),
+                     sum.state});
+  }
+  const auto of_each = [&](const auto& text_of_sum, const char* between) {
+    std::string all;
+    for (const Names& sum : named) {
+      if (!all.empty()) all += between;
+      all += text_of_sum(sum);
     }
+    return all;
+  };
+
+  functions_ += "static inline INLINED void " + name + "at(i64 i" + made.header + ", ";
+  functions_ += of_each([](const Names& sum) { return sum.type + "* r" + sum.i; }, ", ");
+  functions_ += ") {\n" + made.loop;
+  functions_ +=
+      of_each([](const Names& sum) { return "    *r" + sum.i + " = " + sum.value + ";\n"; }, "");
+  functions_ += "}\nstatic void " + name + "sums(" + made.header.substr(2) + ", ";
+  functions_ += of_each([](const Names& sum) { return sum.type + "* s" + sum.i; }, ", ");
+  functions_ += ") {\n  for (i64 i = 0; i < " + text_of(strip) + "; i += 256) {\n";
+  functions_ += "    INDEPENDENT for (i64 k = 0; k < 64; ++k) {\n";
+  functions_ += of_each(
+      [](const Names& sum) {
+        const auto& i = sum.i;
+        return "      " + sum.type + " a" + i + ", b" + i + ", c" + i + ", d" + i + ";\n";
+      },
+      "");
+  for (const char row : {'a', 'b', 'c', 'd'}) {
+    functions_ += "      " + name + "at(i + k + " + text_of(64 * (row - 'a')) + ", " + passed;
+    functions_ += of_each([&](const Names& sum) { return std::string("&") + row + sum.i; }, ", ");
+    functions_ += ");\n";
   }
-  functions_ += "static inline INLINED void " + name + "at(i64 i" + made.header + results +
-                ") {\n" + made.loop + stores + "}\n";
-  functions_ += "static void " + name + "sums(" + made.header.substr(2) + ", " + states +
-                ") {\n  for (i64 i = 0; i < " + text_of(strip) + "; i += 256) {\n" +
-                "    INDEPENDENT for (i64 k = 0; k < 64; ++k) {\n" + elements;
-  for (std::size_t row = 0; row < calls.size(); ++row) {
-    functions_ += "      " + name + "at(i + k + " + text_of(static_cast<std::int64_t>(64 * row)) +
-                  passed + calls[row] + ");\n";
-  }
-  functions_ += additions + "    }\n  }\n}\n";
-  to += "    " + name + "sums(" + arguments + given + ");\n" + rows;
+  functions_ += of_each(
+      [](const Names& sum) {
+        const auto& i = sum.i;
+        return "      s" + i + "[k] = s" + i + "[k] + ((a" + i + " + b" + i + ") + (c" + i +
+               " + d" + i + "));\n";
+      },
+      "");
+  functions_ += "    }\n  }\n}\n";
+
+  to += "    " + name + "sums(" + arguments;
+  to += of_each([](const Names& sum) { return sum.state + ".sums"; }, ", ");
+  to += ");\n";
+  to += of_each(
+      [&](const Names& sum) {
+        return "    " + sum.state + ".rows += " + text_of(strip / 64) + ";\n    if (" + sum.state +
+               ".rows == 64) join_" + sum.type + "(&" + sum.state + ");\n";
+      },
+      "");
 }
 
 bool StageSource::is_made_here(std::uint32_t slot) const {
