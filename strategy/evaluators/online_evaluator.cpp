@@ -4,6 +4,7 @@
 
 #include "checkpoint/online_budget.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/evaluators/engine.h"
 
 namespace palimpsest {
 
