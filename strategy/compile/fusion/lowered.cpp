@@ -64,9 +64,9 @@ class Lowered::Builder {
  private:
   /// Values that are in memory whether or not they are read.
   std::vector<bool> held() const {
-    std::vector<bool> held = wanted_;
+    std::vector<bool> held = kept();
     for (ValueId value = 0; value < tape_.value_count(); ++value) {
-      if (present_[value] || sources_[tape_.producer(value)]) held[value] = true;
+      if (present_[value]) held[value] = true;
     }
     return held;
   }

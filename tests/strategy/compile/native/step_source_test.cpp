@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "palimpsest.h"
@@ -195,6 +196,20 @@ TEST_CASE("other instructions are left to the executor", "[native]") {
     return matmul(p.argument({4, 5}, DType::bf16), p.argument({5, 4}, DType::bf16));
   });
   check_left([](OnBuffers& p) { return sort(p.argument({20}, DType::f64)).values; });
+}
+
+TEST_CASE("long sums are added in the loop that makes their elements, unless it calls kernels",
+          "[native]") {
+  const auto has_direct_sums = [](const std::function<Var(const Var&)>& f) {
+    OnBuffers program;
+    program.results = {sum(f(program.argument({5'000}, DType::f64)))};
+    const BufferProgramPtr compiled = program.compiled();
+    const std::string text = program_source(*compiled->instructions(), *program.tape, false).text;
+    return text.find("_sums(") != std::string::npos;
+  };
+  CHECK(has_direct_sums([](const Var& x) { return x * x + 1.0; }));
+  CHECK_FALSE(has_direct_sums([](const Var& x) { return exp(x) + 1.0; }));
+  CHECK_FALSE(has_direct_sums([](const Var& x) { return x + roll(x, 1, 0); }));
 }
 
 TEST_CASE("a whole program is one function unless it is watched", "[native]") {
