@@ -106,6 +106,7 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
              << " times each, ";
     }
     stream << loop.states << " states held";
+    if (loop.kept_steps > 0) stream << ", values of " << loop.kept_steps << " steps kept";
     if (loop.disk_writes > 0) {
       stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";
     }

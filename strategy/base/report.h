@@ -107,6 +107,8 @@ struct Report {
     std::string name;          ///< scope and name of its node, or else its kind
     std::uint32_t steps = 0;   ///< of a `while_loop`, the number that the run took
     std::uint32_t states = 0;  ///< held at a time, including the first one
+    /// Last steps that keep the values that their derivative reads. They are not run again.
+    std::uint32_t kept_steps = 0;
     /// Steps run, including those run to be differentiated. Counted for a `while_loop`; for others
     /// as its schedule says.
     std::uint64_t forward_steps = 0;

@@ -35,8 +35,9 @@ ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
     part_.held->keep_account(journal_->table(), false,
                              [this](auto... arguments) { make(arguments...); });
     at().room = memory_of(part_.call.outputs.back()).size();
-    at().share = share_in(steps_given(part_.call.outputs));
-    at().run_budget = run_budget_in(steps_given(part_.call.outputs));
+    const LoopDivision division = division_given(part_.call.outputs);
+    at().share = division.share;
+    at().run_budget = division.run_budget;
   }
   if (const auto costs = loop.disk() != nullptr ? loop.disk()->known_costs() : std::nullopt) {
     at().write_cost = costs->write;

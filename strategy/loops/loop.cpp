@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/base/cache_limit.h"
+#include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_budgets.h"
 
 namespace palimpsest {
@@ -134,6 +135,21 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
   }
 }
 
+Loop::~Loop() = default;
+
+const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(kept_, values, [](const auto& each) { return each->values; });
+  if (known != kept_.end()) return **known;
+  const auto number = static_cast<std::uint32_t>(kept_.size());
+  return *kept_.emplace_back(std::make_unique<const KeptValues>(*this, number, values));
+}
+
+const KeptValues& Loop::kept(std::uint32_t number) const {
+  const std::lock_guard lock(mutex_);
+  return *kept_.at(number);
+}
+
 std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {
   return types_of(*step_.tape, values);
 }
@@ -173,6 +189,14 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
 
 LoopGradient::~LoopGradient() {
   if (loop_->resume() != nullptr) loop_->resume()->give_back_number(number_);
+}
+
+const StepPrograms& LoopGradient::backward(const KeptValues& kept) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = from_kept_.find(kept.number);
+  if (known != from_kept_.end()) return known->second;
+  auto [tape, interface] = from_kept_values(kept, loop_->step(), *backward_);
+  return from_kept_.try_emplace(kept.number, std::move(tape), std::move(interface)).first->second;
 }
 
 StepGradient LoopGradient::differentiate(const RecordedStep& step) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,8 @@
 
 namespace palimpsest {
 
+struct KeptValues;
+
 /// The programs of a step, by number of threads and budget. For any number of threads.
 class StepPrograms {
  public:
@@ -27,6 +30,9 @@ class StepPrograms {
   BufferProgramPtr get(int threads, Bytes budget = unlimited) const;
   /// The smallest budget found for which a plan fits.
   Bytes smallest(int threads) const;
+
+  const Tape& tape() const { return *tape_; }
+  const BufferInterface& interface() const { return interface_; }
 
  private:
   OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
@@ -54,6 +60,9 @@ class Loop {
   Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
        std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options,
        const LoopPlace& place);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   /// True when the number of steps is not known.
   bool has_condition() const { return condition_.has_value(); }
@@ -91,6 +100,10 @@ class Loop {
   std::uint32_t snapshots() const { return std::max(likely_steps(), 1u) - 1; }
   /// Types of values of the step's tape.
   std::vector<ValueType> types(std::span<const ValueId> values) const;
+  /// The same object for equal lists of values. It lives as long as the loop.
+  const KeptValues& keep(const std::vector<ValueId>& values) const;
+  /// That of this number.
+  const KeptValues& kept(std::uint32_t number) const;
 
   std::size_t state_count() const { return step_.state.size(); }
   std::size_t input_count() const { return step_.inputs.size(); }
@@ -113,6 +126,8 @@ class Loop {
   std::optional<StepPrograms> goes_on_;
   std::unique_ptr<const LoopResume> resume_;
   std::unique_ptr<const LoopDisk> disk_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<const KeptValues>> kept_;
 };
 
 /// The derivative of a step, recorded after it on its tape: from the adjoints of its results to
@@ -161,6 +176,8 @@ class LoopGradient {
   std::uint32_t number() const { return number_; }
   /// The derivative of the first step.
   const StepPrograms& backward() const { return *backward_; }
+  /// Likewise, from the next state and kept values, which follow the step's inputs.
+  const StepPrograms& backward(const KeptValues& kept) const;
 
  private:
   std::shared_ptr<const Loop> loop_;
@@ -173,6 +190,8 @@ class LoopGradient {
   StateBlock sums_;
   std::uint32_t number_ = 0;
   std::optional<StepPrograms> backward_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::uint32_t, StepPrograms> from_kept_;
 };
 
 }  // namespace palimpsest

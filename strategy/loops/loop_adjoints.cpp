@@ -4,18 +4,27 @@
 #include <cstring>
 #include <utility>
 
+#include "strategy/loops/kept_values.h"
+
 namespace palimpsest {
 
-std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads, Bytes share) {
+std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads,
+                                const LoopDivision& division) {
   const Loop& loop = gradient.loop();
   const std::size_t count = gradient.summed().size();
   std::vector<bool> in_place(count);
   if (loop.is_recorded_again() || loop.resume() != nullptr || count == 0) return in_place;
-  const BufferProgramPtr step = gradient.backward().get(threads, share);
-  const std::size_t first_argument = step->arguments().size() - count;
-  const std::size_t first_result = step->results().size() - count;
-  for (std::size_t i = 0; i < count; ++i) {
-    in_place[i] = step->may_write_over(first_result + i, first_argument + i);
+  in_place.assign(count, true);
+  const auto restrict_to = [&](const BufferProgram& step) {
+    const std::size_t first_argument = step.arguments().size() - count;
+    const std::size_t first_result = step.results().size() - count;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!step.may_write_over(first_result + i, first_argument + i)) in_place[i] = false;
+    }
+  };
+  restrict_to(*gradient.backward().get(threads, division.share));
+  if (division.kept > 0) {
+    restrict_to(*gradient.backward(loop.kept(division.values)).get(threads));
   }
   return in_place;
 }
@@ -29,8 +38,8 @@ StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& 
   return StateBlock(loop.types(values));
 }
 
-LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, Bytes share,
-                           const KernelCall& call, Cut& cut)
+LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
+                           const LoopDivision& division, const KernelCall& call, Cut& cut)
     : gradient_(gradient), steps_(steps), left_(steps) {
   const Loop& loop = gradient.loop();
   const LoopGradient::Requested& requested = gradient.requested();
@@ -54,7 +63,7 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, By
   const auto inputs =
       static_cast<std::size_t>(std::count(requested.inputs.begin(), requested.inputs.end(), true));
   inputs_ = Parts({operand, inputs}, steps_);
-  const std::vector<bool> in_place = sums_in_place(gradient, call.threads, share);
+  const std::vector<bool> in_place = sums_in_place(gradient, call.threads, division);
   const Addresses others = cut.take(sums_in_turns(gradient, in_place));
   auto other = others.begin();
   operand += inputs;

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
-#include "strategy/loops/loop.h"
+#include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
 
-/// By requested captured value: true if a step may write the new sum over the sum so far. `share`
-/// is the budget for planning a step. A loop with a journal writes none there: a step that is
-/// stopped must leave the sums that the next record holds.
-std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads, Bytes share);
+/// By requested captured value: true if a step may write the new sum over the sum so far. A loop
+/// with a journal writes none there: a step that is stopped must leave the sums that the next
+/// record holds.
+std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads,
+                                const LoopDivision& division);
 /// The second places of the other sums, which are made in turns in one of two.
 StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& in_place);
 
@@ -17,7 +18,7 @@ StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& 
 /// that it returns.
 class LoopAdjoints {
  public:
-  LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, Bytes share,
+  LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps, const LoopDivision& division,
                const KernelCall& call, Cut& cut);
 
   /// The adjoints of the results of step `step`, and the sums so far. The first step must be

@@ -14,6 +14,7 @@
 #include "strategy/compile/form_choice.h"
 #include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/compile/fusion/needs.h"
+#include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_run.h"
@@ -25,14 +26,18 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
                        int threads) {
   const Loop& loop = node.loop();
   const Bytes room = snapshot_bytes(division.snapshots, loop);
+  const bool keeps = division.kept > 0;
   const bool is_whole = division.share >= largest_share(node.gradients, threads);
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
-                      .states = LoopLayout(room, loop).snapshots + 1,
+                      .states = keeps ? loop.steps() : LoopLayout(room, loop).snapshots + 1,
+                      .kept_steps = division.kept,
                       .step_budget = is_whole ? 0 : division.share,
                       .ahead = division.ahead,
                       .recorded_again = loop.is_recorded_again()};
-  if (loop.steps() > 0) {
+  if (keeps) {
+    report.forward_steps = 2 * std::uint64_t{loop.steps()} - division.kept;
+  } else if (loop.steps() > 0) {
     // The last step runs once more, since everything that depends on the loop is differentiated
     // first.
     const LoopWork work = work_of(loop, room);
@@ -79,7 +84,8 @@ class Search {
         loops_(loops),
         divisions_(divisions),
         flexible_(std::move(flexible)),
-        ahead_(loops.size()) {}
+        ahead_(loops.size()),
+        kept_(loops.size()) {}
 
   void run() {
     std::uint32_t most = 0;
@@ -91,7 +97,7 @@ class Search {
     state_bytes_ = std::max<Bytes>(state_bytes_, 1);
     const auto affordable =
         static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
-    if (affordable == most && keeps_all({most})) return;
+    if (affordable == most && keeps_all({most})) return keep_values(most);
     LoopDivision best;
     double least_cost = std::numeric_limits<double>::infinity();
     std::vector<LoopDivision> tried;
@@ -142,6 +148,24 @@ class Search {
     const Bytes peak = keep_all_peak(division);
     return peak <= engine_part(planner).limit(peak, options_.memory_budget);
   }
+  /// What is left beside all states keeps values of steps.
+  void keep_values(std::uint32_t snapshots) {
+    Bytes bytes = 0;  // of a step of each loop
+    std::uint32_t most = 0;
+    for (const std::size_t i : flexible_) {
+      kept_[i] = values_worth_keeping(loops_[i].gradients);
+      if (kept_[i] == nullptr) continue;
+      bytes += kept_[i]->block.stride;
+      most = std::max(most, loops_[i].loop().steps());
+    }
+    if (most == 0) return;
+    const Bytes rest = options_.memory_budget - keep_all_peak({snapshots});
+    const auto guess = static_cast<std::uint32_t>(std::min(rest / bytes, Bytes{most}));
+    const std::uint32_t kept = largest(most, guess, [&](std::uint32_t count) {
+      return keeps_all({.snapshots = snapshots, .kept = count});
+    });
+    set({.snapshots = snapshots, .kept = kept});
+  }
   /// Gives up some states to compute others ahead of time, if that makes the loops faster. Only for
   /// programs in which nothing except loops recomputes.
   void make_states_ahead(const LoopDivision& division) {
@@ -178,6 +202,11 @@ class Search {
       divisions_[i] = division;
       divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
       divisions_[i].ahead = ahead_[i];
+      divisions_[i].kept = 0;
+      if (kept_[i] != nullptr) {
+        divisions_[i].kept = std::min(division.kept, loops_[i].loop().steps());
+        divisions_[i].values = kept_[i]->number;
+      }
       give_state_budget(tape_, loops_[i], divisions_[i]);
     }
   }
@@ -202,7 +231,8 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
-  std::vector<std::uint32_t> ahead_;  // by loop
+  std::vector<std::uint32_t> ahead_;      // by loop
+  std::vector<const KeptValues*> kept_;  // likewise; null where none are worth keeping
   Bytes state_bytes_ = 0;             // of one state of each flexible loop
 };
 
@@ -302,6 +332,12 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     for (std::size_t i = 0; i < loops.size(); ++i) {
       if (loops[i].loop().resume() != nullptr) divisions[i].run_budget = options.memory_budget;
     }
+    complete_.clear();
+    for (const RecordedLoop& loop : loops) {
+      LoopDivision all{.snapshots = loop.loop().snapshots()};
+      keep_values(loop.gradients, unlimited, all);
+      complete_.push_back(held_bytes(loop.loop(), all));
+    }
     divisions_ = divisions;
     fingerprint_ = std::move(fingerprint);
   }
@@ -309,8 +345,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     give_state_budget(tape, loops[i], divisions[i]);
     const Loop& loop = loops[i].loop();
     if (!loop.has_condition()) {
-      withheld_ +=
-          snapshot_bytes(loop.snapshots(), loop) - snapshot_bytes(divisions[i].snapshots, loop);
+      withheld_ += complete_[i] - held_bytes(loop, divisions[i]);
     }
     loops_.push_back({described(tape, loops[i], divisions[i], spec.threads), &loop});
   }
@@ -321,6 +356,10 @@ std::string LoopBudgets::summary() const {
   for (const auto& [loop, address] : loops_) {
     text.append(text.empty() ? "" : "; ").append(loop.name).append(" holds ");
     text.append(std::to_string(loop.states)).append(loop.states == 1 ? " state" : " states");
+    if (loop.kept_steps > 0) {
+      text.append(" and values of ").append(std::to_string(loop.kept_steps));
+      text.append(loop.kept_steps == 1 ? " step" : " steps");
+    }
   }
   return text;
 }

@@ -32,8 +32,8 @@ class LoopBudgets final : public LoopStateBudgets {
   std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                      const RunOptions& options) override;
   std::string summary() const override;
-  /// Bytes of states that the loops would hold in addition to those they were given last, if they
-  /// held all.
+  /// Bytes of states and kept values that the loops would hold in addition to those they were given
+  /// last, if they held all.
   Bytes withheld() const { return withheld_; }
   /// The loops that were given memory last.
   const std::vector<LoopOfRun>& loops() const { return loops_; }
@@ -43,6 +43,7 @@ class LoopBudgets final : public LoopStateBudgets {
 
   std::vector<std::uint64_t> fingerprint_;  // of the last program and request
   std::vector<LoopDivision> divisions_;     // of its loops
+  std::vector<Bytes> complete_;             // bytes of all states and values, by loop
   std::vector<LoopOfRun> loops_;
   Bytes withheld_ = 0;
 };

@@ -6,39 +6,55 @@
 
 #include "autodiff/execute.h"
 #include "checkpoint/machine.h"
+#include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_adjoints.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {
 namespace {
 
-Bytes fixed_forward(const Loop& loop) { return 2 * loop.state().bytes; }
-
-Bytes fixed_backward(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
+Bytes fixed_backward(const LoopGradient& gradient, int threads, const LoopDivision& division) {
   const Loop& loop = gradient.loop();
-  const StateBlock sums = sums_in_turns(gradient, sums_in_place(gradient, threads, share));
-  return 2 * (Bytes{ahead} + 1) * loop.state().bytes + decoded_bytes(loop) +
-         2 * gradient.adjoints().bytes + sums.bytes;
+  const StateBlock sums = sums_in_turns(gradient, sums_in_place(gradient, threads, division));
+  const Bytes adjoints = 2 * gradient.adjoints().bytes + sums.bytes;
+  if (division.kept > 0) return adjoints;
+  return 2 * (Bytes{division.ahead} + 1) * loop.state().bytes + decoded_bytes(loop) + adjoints;
+}
+
+Bytes kept_memory(const StepPrograms& programs, int threads) {
+  return aligned(programs.get(threads)->workspace());
 }
 
 }  // namespace
 
 Bytes decoded_bytes(const Loop& loop) { return loop.codec().is_exact() ? 0 : loop.state().bytes; }
 
-Bytes forward_memory(const Loop& loop, int threads, Bytes share) {
-  return fixed_forward(loop) + step_memory(loop, nullptr, threads, share, false);
+Bytes held_bytes(const Loop& loop, const LoopDivision& division) {
+  if (division.kept == 0) return snapshot_bytes(division.snapshots, loop);
+  return bytes_in_row(loop.steps(), loop.state()) +
+         bytes_in_row(division.kept, loop.kept(division.values).block);
 }
 
-Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
-  return fixed_backward(gradient, threads, share, ahead) +
-         step_memory(gradient.loop(), &gradient, threads, share, ahead > 0);
+Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division) {
+  const Bytes step = step_memory(loop, nullptr, threads, division.share, false);
+  if (division.kept == 0) return 2 * loop.state().bytes + step;
+  return std::max(step, kept_memory(loop.kept(division.values).forward, threads));
+}
+
+Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division) {
+  const Loop& loop = gradient.loop();
+  Bytes step = step_memory(loop, &gradient, threads, division.share, division.ahead > 0);
+  if (division.kept > 0) {
+    step = std::max(step, kept_memory(gradient.backward(loop.kept(division.values)), threads));
+  }
+  return fixed_backward(gradient, threads, division) + step;
 }
 
 Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
                           const LoopDivision& division, int threads) {
-  Bytes bytes = forward_memory(gradients[0]->loop(), threads, division.share);
+  Bytes bytes = forward_memory(gradients[0]->loop(), threads, division);
   for (const LoopGradient* gradient : gradients) {
-    bytes = std::max(bytes, backward_memory(*gradient, threads, division.share, division.ahead));
+    bytes = std::max(bytes, backward_memory(*gradient, threads, division));
   }
   return bytes;
 }
@@ -80,10 +96,27 @@ double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
 
 }  // namespace
 
+void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
+                 LoopDivision& division) {
+  const Loop& loop = gradients[0]->loop();
+  if (division.share != unlimited || division.snapshots < loop.snapshots()) return;
+  const KeptValues* const values = values_worth_keeping(gradients);
+  if (values == nullptr) return;
+  division.kept = static_cast<std::uint32_t>(
+      std::clamp<Bytes>(bytes / buffer_alignment * buffer_alignment / values->block.stride, 0,
+                        loop.steps()));
+  division.values = values->number;
+}
+
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads) {
   const Loop& loop = gradients[0]->loop();
   const Bytes budget = loop.options().memory_budget;
-  if (budget == unlimited) return {loop.snapshots()};
+  if (budget == unlimited) {
+    constexpr Bytes most_kept = 1_GiB;
+    LoopDivision all{.snapshots = loop.snapshots()};
+    keep_values(gradients, most_kept, all);
+    return all;
+  }
   const auto beside_states = [&](Bytes share) {
     return bytes_beside_states(gradients, {.share = share}, threads);
   };
@@ -96,7 +129,16 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
     best = division;
   };
   attempt(unlimited);
-  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
+  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) {
+    LoopDivision all = *best;
+    keep_values(gradients, budget, all);
+    if (all.kept == 0) return *best;
+    const Bytes rest = budget - bytes_beside_states(gradients, all, threads) -
+                       bytes_in_row(loop.steps(), loop.state());
+    all.kept = 0;
+    keep_values(gradients, rest, all);
+    return all;
+  }
   const Bytes smallest = smallest_share(gradients, threads);
   const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
   std::ranges::for_each(shares, attempt);

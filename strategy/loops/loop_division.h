@@ -13,13 +13,17 @@ struct LoopDivision {
   std::uint32_t snapshots = 0;   ///< states held, in addition to the first
   Bytes share = unlimited;       ///< the budget for planning a step
   std::uint32_t ahead = 0;       ///< most states made while other steps are reversed
+  std::uint32_t kept = 0;  ///< last steps whose values are kept; if any, all states are held too
+  std::uint32_t values = 0;      ///< the number of the `KeptValues` that are
   Bytes run_budget = unlimited;  ///< of the run, for a loop with a journal
   bool operator==(const LoopDivision&) const = default;
 };
 
-/// Bytes that the forward part or a backward part takes, except the held states.
-Bytes forward_memory(const Loop& loop, int threads, Bytes share);
-Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead);
+/// Bytes of the held states and of the kept values.
+Bytes held_bytes(const Loop& loop, const LoopDivision& division);
+/// Bytes that the forward part or a backward part takes in addition to these.
+Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division);
+Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division);
 /// The larger of these over all parts.
 Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
                           const LoopDivision& division, int threads);
@@ -37,10 +41,16 @@ inline constexpr std::uint32_t few_states = 16;
 /// Step budgets to try in that case, in decreasing order.
 std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 
+/// If all states are held in `division`: keeps values of as many of the last steps as fit in
+/// `bytes`, where that saves time.
+void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
+                 LoopDivision& division);
+
 /// How a loop divides a budget of its own. `gradients` are its backward parts, at least one. Steps
 /// keep everything they make, and the remaining memory holds states. If that gives only few states,
 /// steps planned in smaller budgets are tried too, and the fastest division wins. No states are
-/// made ahead. Without a budget all states are held. Throws `BudgetError` when the budget is too
+/// made ahead. What is left when all states are held keeps values of steps. Without a budget all
+/// states are held, and at most 1 GiB of values is kept. Throws `BudgetError` when the budget is too
 /// small for one state and the smallest step budget.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
 

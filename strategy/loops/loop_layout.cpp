@@ -20,11 +20,6 @@ LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
   return {static_cast<double>(binomial_forward_steps(loop.likely_steps(), snapshots + 1))};
 }
 
-/// Bytes of so many slots in a row, in whole cache lines.
-Bytes slot_bytes(std::uint32_t slots, const Loop& loop) {
-  return aligned(Bytes{slots} * loop.codec().block().stride);
-}
-
 Bytes slots_in(Bytes bytes, const Loop& loop) {
   constexpr Bytes line = buffer_alignment;
   return bytes / line * line / loop.codec().block().stride;
@@ -51,8 +46,12 @@ bool uses_disk(Bytes bytes, const Loop& loop) {
 
 }  // namespace
 
+Bytes bytes_in_row(std::uint32_t blocks, const StateBlock& block) {
+  return aligned(Bytes{blocks} * block.stride);
+}
+
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop) {
-  return fixed_bytes(loop) + slot_bytes(snapshots, loop);
+  return fixed_bytes(loop) + bytes_in_row(snapshots, loop.codec().block());
 }
 
 std::uint32_t most_snapshots(const Loop& loop) {
@@ -74,7 +73,7 @@ LoopLayout::LoopLayout(Bytes bytes, const Loop& loop)
                      : snapshots_in(bytes, loop)),
       blocks(has_header ? aligned(sizeof(std::uint64_t)) : 0),
       slots(blocks + (disk ? 2 * loop.codec().block().bytes : 0)),
-      last(slots + slot_bytes(snapshots, loop)) {}
+      last(slots + bytes_in_row(snapshots, loop.codec().block())) {}
 
 LoopWork work_of(const Loop& loop, Bytes bytes) {
   if (loop.likely_steps() == 0) return {};

@@ -22,6 +22,8 @@ struct LoopLayout {
   Bytes last;
 };
 
+/// Bytes of so many blocks in a row, in whole cache lines.
+Bytes bytes_in_row(std::uint32_t blocks, const StateBlock& block);
 /// Bytes to hold so many states in addition to the first, plus the last state that a step reads.
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop);
 /// More states are useless or, for a loop of unknown length, of little use.

@@ -5,6 +5,7 @@
 
 #include "autodiff/gradient.h"
 #include "checkpoint/chains/binomial.h"
+#include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_identity.h"
 #include "strategy/loops/loop_run.h"
 #include "strategy/loops/loop_tangent.h"
@@ -44,10 +45,37 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
 
 /// The values that the plan set for either operation.
 Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
-ValueType steps_given(const NodeView& node) { return node.output(node.output_count() - 2); }
-Bytes share_given(const NodeView& node) { return share_in(steps_given(node)); }
+LoopDivision division_given(const NodeView& node) {
+  return division_in(node.output(node.output_count() - 2));
+}
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
+Cost plus(const Cost& a, const Cost& b) { return {a.flops + b.flops, a.bytes + b.bytes}; }
+
+Cost cost_of_forward(const Loop& loop, const LoopDivision& division) {
+  const Cost steps =
+      times(loop.forward().cost(division.share), loop.likely_steps() - division.kept);
+  if (division.kept == 0) return steps;
+  return plus(steps, times(loop.kept(division.values).forward.cost(), division.kept));
+}
+
+/// `room` is the memory of held states; 0 if the backward part makes its snapshots itself.
+Cost cost_of_backward(const LoopGradient& gradient, const LoopDivision& division, Bytes room) {
+  const Loop& loop = gradient.loop();
+  const std::uint32_t steps = loop.likely_steps();
+  if (steps == 0) return {};
+  const Cost reversed = times(gradient.backward().cost(division.share), steps - division.kept);
+  if (division.kept > 0) {
+    const StepPrograms& kept = gradient.backward(loop.kept(division.values));
+    return plus(reversed, times(kept.cost(), division.kept));
+  }
+  const LoopWork work = work_of(loop, room > 0 ? room : snapshot_bytes(loop.snapshots(), loop));
+  // Running a step for its tape is part of its backward program, and the first sweep is another
+  // node.
+  double advanced = work.steps() - steps;
+  if (room > 0) advanced -= steps - 1;
+  return plus(reversed, times(loop.advance().cost(division.share), advanced));
+}
 
 void pull_back_loop(const Pullback& p);
 
@@ -59,12 +87,11 @@ const Operation scan_operation{
     .vjp = pull_back_loop,
     .cost =
         [](const NodeView& node) {
-          const Loop& loop = loop_of(node.attributes());
-          return times(loop.forward().cost(share_given(node)), loop.likely_steps());
+          return cost_of_forward(loop_of(node.attributes()), division_given(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return forward_memory(loop_of(node.attributes()), threads, share_given(node));
+          return forward_memory(loop_of(node.attributes()), threads, division_given(node));
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
@@ -85,26 +112,13 @@ const Operation scan_adjoint_operation{
         },
     .cost =
         [](const NodeView& node) {
-          const LoopGradient& gradient = gradient_of(node.attributes());
-          const Loop& loop = gradient.loop();
-          const std::uint32_t steps = loop.likely_steps();
-          if (steps == 0) return Cost{};
-          const Bytes given = room_given(node);
-          const Bytes share = share_given(node);
-          const LoopWork work =
-              work_of(loop, given > 0 ? given : snapshot_bytes(loop.snapshots(), loop));
-          // Running a step for its tape is part of its backward program, and the first sweep is
-          // another node.
-          double advanced = work.steps() - steps;
-          if (given > 0) advanced -= steps - 1;
-          const Cost forward = times(loop.advance().cost(share), advanced);
-          const Cost backward = times(gradient.backward().cost(share), steps);
-          return Cost{forward.flops + backward.flops, forward.bytes + backward.bytes};
+          return cost_of_backward(gradient_of(node.attributes()), division_given(node),
+                                  room_given(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
           return backward_workspace(gradient_of(node.attributes()), room_given(node),
-                                    steps_given(node), threads);
+                                    division_given(node), threads);
         },
     .in_place =
         [](const NodeView& node, std::size_t output) {
@@ -161,7 +175,7 @@ void pull_back_loop(const Pullback& p) {
     if (requested.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
-  types.push_back(steps_type(unlimited, 0, unlimited));
+  types.push_back(steps_type({}));
   types.push_back(p.output(p.output_count() - 1).type());
   const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(requested), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
@@ -183,7 +197,7 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
     types.push_back({shape, type.dtype});
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
-  types.push_back(steps_type(unlimited, 0, unlimited));
+  types.push_back(steps_type({}));
   types.push_back(state_budget_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
@@ -215,8 +229,8 @@ std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vect
 void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
   const auto give = [&](NodeId node) {
     const ValueId room = room_of(tape, node);
-    tape.resize(room, state_budget_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
-    tape.resize(room - 1, steps_type(division.share, division.ahead, division.run_budget).shape);
+    tape.resize(room, state_budget_type(held_bytes(loop.loop(), division)).shape);
+    tape.resize(room - 1, steps_type(division).shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
@@ -227,7 +241,7 @@ void take_state_budgets(Tape& tape) {
     if (!tape.operation(node).has_state_budget) continue;
     const ValueId room = room_of(tape, node);
     if (tape.shape(room)[0] > 0) tape.resize(room, state_budget_type(0).shape);
-    const ValueType usual = steps_type(unlimited, 0, unlimited);
+    const ValueType usual = steps_type({});
     if (tape.type(room - 1) != usual) tape.resize(room - 1, usual.shape);
   }
 }

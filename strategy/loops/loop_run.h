@@ -6,31 +6,32 @@
 
 namespace palimpsest {
 
-// The last two outputs of each part are decided by the plan. The second last has no elements; its
-// shape encodes how steps are run. Its second size is the step budget (0 for unlimited), its third
-// the number of states made ahead. Its fourth size is the budget of the run, for a loop with a
-// journal (0 for unlimited). The last output is the memory for held states.
+// The last two outputs of each part are decided by the plan. The second last has no elements; the
+// sizes of its shape encode a `LoopDivision`, except the number of snapshots (0 for unlimited
+// bytes). The last output is the memory for held states and kept values.
 
-inline ValueType steps_type(Bytes share, std::uint32_t ahead, Bytes run_budget) {
-  internal_check(share > 0, "a step of a loop has no share of its memory");
-  return {Shape{0, share == unlimited ? 0 : share, std::int64_t{ahead},
-                run_budget == unlimited ? 0 : run_budget},
+inline ValueType steps_type(const LoopDivision& division) {
+  internal_check(division.share > 0, "a step of a loop has no share of its memory");
+  const auto size = [](Bytes bytes) { return bytes == unlimited ? 0 : bytes; };
+  return {Shape{0, size(division.share), std::int64_t{division.ahead}, size(division.run_budget),
+                std::int64_t{division.kept}, std::int64_t{division.values}},
           DType::i64};
 }
 inline ValueType state_budget_type(Bytes bytes) {
   return {Shape{bytes / size_of(DType::i64)}, DType::i64};
 }
-inline Bytes share_in(const ValueType& type) {
-  return type.shape[1] == 0 ? unlimited : type.shape[1];
+/// The division that such a type encodes, with 0 snapshots.
+inline LoopDivision division_in(const ValueType& type) {
+  const auto bytes = [](std::int64_t size) { return size == 0 ? unlimited : size; };
+  const auto number = [](std::int64_t size) { return static_cast<std::uint32_t>(size); };
+  return {.share = bytes(type.shape[1]),
+          .ahead = number(type.shape[2]),
+          .kept = number(type.shape[4]),
+          .values = number(type.shape[5]),
+          .run_budget = bytes(type.shape[3])};
 }
-inline std::uint32_t ahead_in(const ValueType& type) {
-  return static_cast<std::uint32_t>(type.shape[2]);
-}
-inline Bytes run_budget_in(const ValueType& type) {
-  return type.shape[3] == 0 ? unlimited : type.shape[3];
-}
-inline const ValueType& steps_given(std::span<const Operand> outputs) {
-  return outputs[outputs.size() - 2].type;
+inline LoopDivision division_given(std::span<const Operand> outputs) {
+  return division_in(outputs[outputs.size() - 2].type);
 }
 
 /// Adds the work of one part to the counts of `loop`. `reversed` is the number of steps run to be
@@ -48,7 +49,12 @@ void run_forward(const Loop& loop, const KernelCall& call);
 /// adjoints of state, inputs and captured values, how steps are run, and the memory of the held
 /// states, used up. If that memory is empty, it makes the snapshots itself.
 void run_backward(const LoopGradient& gradient, const KernelCall& call);
-Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const LoopDivision& division,
                          int threads);
+
+/// These kernels where all states are held and the last steps keep values.
+void run_forward_keeping(const Loop& loop, const KernelCall& call, const LoopDivision& division);
+void run_backward_from_kept(const LoopGradient& gradient, const KernelCall& call,
+                            const LoopDivision& division);
 
 }  // namespace palimpsest

@@ -69,28 +69,25 @@ Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
 /// Runs all steps by the programs of the first one.
 class PlannedSteps final : public LoopSteps {
  public:
+  PlannedSteps(BufferProgramPtr forward, BufferProgramPtr backward, LoopArguments& arguments,
+               std::span<std::byte> memory)
+      : arguments_(arguments), reversed_(arguments) {
+    set_up(whole_, std::move(forward), memory);
+    set_up(reversing_, std::move(backward), memory);
+  }
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
                std::span<std::byte> memory, int threads, Bytes share, bool ahead)
-      : arguments_(arguments),
-        reversed_(arguments),
-        whole_((gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
-               memory) {
-    whole_.set_control(arguments.control());
-    whole_.set_native(arguments.native());
+      : arguments_(arguments), reversed_(arguments) {
+    set_up(whole_, (gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
+           memory);
     if (gradient == nullptr) {
-      if (loop.has_condition()) {
-        goes_on_.emplace(loop.goes_on().get(threads, share), memory);
-        goes_on_->set_control(arguments.control());
-        goes_on_->set_native(arguments.native());
-      }
+      if (loop.has_condition()) set_up(goes_on_, loop.goes_on().get(threads, share), memory);
       return;
     }
     if (ahead) {
       memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
     }
-    reversing_.emplace(gradient->backward().get(threads, share), memory);
-    reversing_->set_control(arguments.control());
-    reversing_->set_native(arguments.native());
+    set_up(reversing_, gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
   }
 
@@ -102,20 +99,20 @@ class PlannedSteps final : public LoopSteps {
   }
   void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
                bool) override {
-    if (!whole_.may_repeat()) {
-      return whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
+    if (!whole_->may_repeat()) {
+      return whole_->run(arguments_.of(step, state), results, arguments_.round_of(step));
     }
     set(step, {state, results});
-    whole_.repeat(arguments_.begin(step));
+    whole_->repeat(arguments_.begin(step));
   }
   void forward_row(std::uint32_t first, std::uint32_t count,
                    const std::function<Forward(std::uint32_t step)>& of,
                    bool with_outputs) override {
-    for (; count > 0 && !is_row(whole_, count); --count, ++first) {
+    for (; count > 0 && !is_row(*whole_, count); --count, ++first) {
       LoopSteps::forward_row(first, 1, of, with_outputs);
     }
     if (count == 0) return;
-    whole_.repeat_in_a_row(
+    whole_->repeat_in_a_row(
         count, [&](std::uint32_t i) { set(first + i, of(first + i)); },
         [&](std::uint32_t i) { return arguments_.begin(first + i); });
   }
@@ -142,19 +139,27 @@ class PlannedSteps final : public LoopSteps {
   const std::vector<bool>& untouched() const override { return untouched_; }
   void set_untouched(std::vector<bool> untouched) override { untouched_ = std::move(untouched); }
   void note_native(RunScope& scope) const override {
-    note(scope, whole_);
-    if (reversing_) note(scope, *reversing_);
+    for (const auto* runner : {&whole_, &reversing_}) {
+      if (*runner) note(scope, **runner);
+    }
   }
 
  private:
+  void set_up(std::optional<BufferRunner>& runner, BufferProgramPtr program,
+              std::span<std::byte> memory) const {
+    if (program == nullptr) return;
+    runner.emplace(std::move(program), memory);
+    runner->set_control(arguments_.control());
+    runner->set_native(arguments_.native());
+  }
   /// The last run may have been interpreted, or timed to decide about native code.
   static bool is_row(const BufferRunner& runner, std::uint32_t count) {
     return count >= least_row && runner.may_repeat();
   }
   /// Set the addresses of a step that is repeated.
   void set(std::uint32_t step, const Forward& of) {
-    arguments_.set(step, of.state, whole_);
-    for (std::size_t i = 0; i < of.results.size(); ++i) whole_.set_result(i, of.results[i]);
+    arguments_.set(step, of.state, *whole_);
+    for (std::size_t i = 0; i < of.results.size(); ++i) whole_->set_result(i, of.results[i]);
   }
   void set(std::uint32_t step, const Backward& of) {
     reversed_.set(step, of.state, *reversing_);
@@ -169,7 +174,7 @@ class PlannedSteps final : public LoopSteps {
 
   LoopArguments& arguments_;
   LoopArguments reversed_;  // of a step run backward
-  BufferRunner whole_;
+  std::optional<BufferRunner> whole_;
   std::optional<BufferRunner> reversing_;
   std::optional<BufferRunner> goes_on_;
   std::vector<bool> untouched_;
@@ -331,6 +336,11 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
     return std::make_unique<RecordedSteps>(loop, gradient, arguments, memory, threads);
   }
   return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
+}
+
+std::unique_ptr<LoopSteps> make_steps(BufferProgramPtr forward, BufferProgramPtr backward,
+                                      LoopArguments& arguments, std::span<std::byte> memory) {
+  return std::make_unique<PlannedSteps>(std::move(forward), std::move(backward), arguments, memory);
 }
 
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,

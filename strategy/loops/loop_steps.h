@@ -60,12 +60,13 @@ class LoopArguments {
 /// Runs steps of a loop in given memory.
 class LoopSteps {
  public:
-  /// The values that a step reads and makes.
+  /// The values that a step reads and makes. Kept values follow the other results.
   struct Forward {
     const Addresses& state;
     const Addresses& results;
   };
-  /// The values that a reversed step reads and makes.
+  /// The values that a reversed step reads and makes. The next state and kept values precede the
+  /// adjoints.
   struct Backward {
     const Addresses& state;
     const Addresses& adjoints;
@@ -104,6 +105,9 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
                                       int threads, Bytes share, bool ahead);
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
                   bool ahead);
+/// Steps that only run `forward`, or are only reversed by `backward`. The other one is null.
+std::unique_ptr<LoopSteps> make_steps(BufferProgramPtr forward, BufferProgramPtr backward,
+                                      LoopArguments& arguments, std::span<std::byte> memory);
 /// The smallest budget in which all steps can be planned.
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 

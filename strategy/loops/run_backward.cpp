@@ -150,16 +150,27 @@ struct Reversal {
 
 }  // namespace
 
-Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
-                         int threads) {
-  if (room > 0) return backward_memory(gradient, threads, share_in(steps), ahead_in(steps));
+namespace {
+
+/// The division of a backward part that makes its snapshots itself.
+LoopDivision division_alone(const LoopGradient& gradient, Bytes run_budget, int threads) {
   const LoopGradient* const alone = &gradient;
-  const LoopDivision own = divided({&alone, 1}, run_budget_in(steps), threads);
-  return snapshot_bytes(own.snapshots, gradient.loop()) +
-         backward_memory(gradient, threads, own.share, 0);
+  const LoopDivision own = divided({&alone, 1}, run_budget, threads);
+  return {.snapshots = own.snapshots, .share = own.share};
+}
+
+}  // namespace
+
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const LoopDivision& division,
+                         int threads) {
+  if (room > 0) return backward_memory(gradient, threads, division);
+  const LoopDivision own = division_alone(gradient, division.run_budget, threads);
+  return held_bytes(gradient.loop(), own) + backward_memory(gradient, threads, own);
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
+  LoopDivision division = division_given(call.outputs);
+  if (division.kept > 0) return run_backward_from_kept(gradient, call, division);
   const Loop& loop = gradient.loop();
   const Operand& snapshots = call.inputs[loop.operand_count()];
   const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;
@@ -172,17 +183,13 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::span<std::byte> room = memory_of(spent);
   bool are_given = !room.empty() && steps > 0;
   const bool are_shared = are_given && spent.data != snapshots.data;
-  Bytes share = share_in(steps_given(call.outputs));
-  std::uint32_t ahead = ahead_in(steps_given(call.outputs));
   if (room.empty()) {
-    const LoopGradient* const alone = &gradient;
-    const LoopDivision own =
-        divided({&alone, 1}, run_budget_in(steps_given(call.outputs)), call.threads);
-    room = cut.take(snapshot_bytes(own.snapshots, loop));
-    share = own.share;
-    ahead = 0;
+    division = division_alone(gradient, division.run_budget, call.threads);
+    room = cut.take(held_bytes(loop, division));
   }
-  LoopAdjoints adjoints(gradient, steps, share, call, cut);
+  const Bytes share = division.share;
+  const std::uint32_t ahead = division.ahead;
+  LoopAdjoints adjoints(gradient, steps, division, call, cut);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   std::vector<Addresses> blocks_ahead;
   for (std::uint32_t i = 0; i < 2 * ahead; ++i) blocks_ahead.push_back(cut.take(loop.state()));

@@ -100,10 +100,12 @@ void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const A
 }
 
 void run_forward(const Loop& loop, const KernelCall& call) {
+  const LoopDivision division = division_given(call.outputs);
+  if (division.kept > 0) return run_forward_keeping(loop, call, division);
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
-  const Bytes share = share_in(steps_given(call.outputs));
+  const Bytes share = division.share;
   const auto steps = make_steps(loop, nullptr, arguments,
                                 cut.take(step_memory(loop, nullptr, call.threads, share, false)),
                                 call.threads, share, false);

@@ -1,0 +1,175 @@
+#include "strategy/loops/kept_values.h"
+
+#include <algorithm>
+
+#include "autodiff/trace.h"
+#include "checkpoint/machine.h"
+#include "checkpoint/tape_graph.h"
+
+namespace palimpsest {
+namespace {
+
+BufferInterface program_with(const RecordedStep& step, const std::vector<ValueId>& kept) {
+  BufferInterface wanted = program_of(step, true);
+  wanted.results.insert(wanted.results.end(), kept.begin(), kept.end());
+  return wanted;
+}
+
+/// Chooses among the values of a step.
+class Choice {
+ public:
+  Choice(const RecordedStep& step, const StepPrograms& backward)
+      : step_(step),
+        tape_(backward.tape()),
+        ends_(step.tape->node_count()),
+        is_kept_(ends_),
+        is_seen_(ends_),
+        varies_(ends_) {
+    for (const std::vector<ValueId>* each : {&step.state, &step.inputs}) {
+      for (const ValueId value : *each) varies_[tape_.producer(value)] = true;
+    }
+    for (NodeId node = 0; node < ends_; ++node) {
+      for (const ValueId input : tape_.inputs(node)) {
+        if (varies_[tape_.producer(input)]) varies_[node] = true;
+      }
+    }
+    const Graph graph = graph_of(tape_, backward.interface().results);
+    for (const NodeId node : graph.needed_nodes()) {
+      if (node < ends_) continue;
+      for (const ValueId input : tape_.inputs(node)) need(input);
+    }
+  }
+
+  std::vector<ValueId> values() const {
+    std::vector<ValueId> values;
+    for (NodeId node = 0; node < ends_; ++node) {
+      if (!is_kept_[node]) continue;
+      const ValueId first = tape_.first_output(node);
+      for (ValueId i = 0; i < tape_.output_count(node); ++i) values.push_back(first + i);
+    }
+    return values;
+  }
+
+ private:
+  /// True if the node is run again instead.
+  bool is_made_again(NodeId node) const {
+    const Operation& operation = tape_.operation(node);
+    const ValueId value = tape_.first_output(node);
+    if (operation.view || operation.has_state_budget) return true;
+    if (operation.access != nullptr || operation.stretches != nullptr) {
+      // The derivative can read the elements where they were before.
+      Bytes from = 0;
+      for (const ValueId input : tape_.inputs(node)) from += tape_.bytes(input);
+      if (from <= tape_.bytes(value) / 4 * 5) return true;
+    }
+    return std::ranges::find(step_.outputs, value) != step_.outputs.end();
+  }
+
+  void need(ValueId value) {
+    const NodeId node = tape_.producer(value);
+    if (node >= ends_ || !varies_[node] || tape_.is_leaf(node) || is_seen_[node]) return;
+    is_seen_[node] = true;
+    if (std::ranges::find(step_.next, value) != step_.next.end()) return;
+    if (!is_made_again(node)) {
+      is_kept_[node] = true;
+      return;
+    }
+    for (const ValueId input : tape_.inputs(node)) need(input);
+  }
+
+  const RecordedStep& step_;
+  const Tape& tape_;
+  NodeId ends_;  // the step, before its derivative
+  std::vector<bool> is_kept_;
+  std::vector<bool> is_seen_;
+  std::vector<bool> varies_;  // from step to step
+};
+
+bool may_keep(const Loop& loop) {
+  const LoopOptions& options = loop.options();
+  return !loop.has_condition() && !loop.is_recorded_again() && loop.steps() > 0 &&
+         loop.codec().is_exact() && loop.disk() == nullptr && loop.resume() == nullptr &&
+         !options.check;
+}
+
+// The rates are rough: whether values are kept must not depend on the machine. Programs that are in
+// doubt take about as long either way.
+
+/// Seconds to make values again within a step. They pass through the first cache.
+double seconds_again(const Cost& all, const Cost& rest) {
+  constexpr double first_cache = 100e9;
+  return (all.flops - rest.flops) / Machine().flops_per_second +
+         (all.bytes - rest.bytes) / first_cache;
+}
+
+/// Seconds to write and read `bytes`, if all steps of the loop hold `in_all`.
+double seconds_to_keep(Bytes bytes, Bytes in_all) {
+  constexpr Bytes last_cache = 8_MiB;
+  const double rate = in_all <= last_cache ? 50e9 : Machine().bytes_per_second;
+  return 2 * static_cast<double>(bytes) / rate;
+}
+
+}  // namespace
+
+KeptValues::KeptValues(const Loop& loop, std::uint32_t number, std::vector<ValueId> values)
+    : number(number),
+      values(std::move(values)),
+      block(loop.types(this->values)),
+      forward(loop.step().tape, program_with(loop.step(), this->values)) {}
+
+std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward) {
+  return Choice(step, backward).values();
+}
+
+std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptValues& kept,
+                                                                   const RecordedStep& step,
+                                                                   const StepPrograms& backward) {
+  const Tape& from = backward.tape();
+  const auto tape = std::make_shared<Tape>();
+  BufferInterface program{{}, {}, 0};
+  std::vector<ValueId> arguments;
+  std::vector<Var> values;
+  const auto add = [&](ValueId value, bool is_read) {
+    const Var leaf = tape->placeholder(from.type(value), from.where(from.producer(value)));
+    program.arguments.push_back(leaf.id());
+    if (!is_read) return;
+    arguments.push_back(value);
+    values.push_back(leaf);
+  };
+  const std::vector<ValueId>& given = backward.interface().arguments;
+  const std::vector<ValueId> own = step.arguments();
+  for (const ValueId value : own) add(value, true);
+  for (const ValueId value : step.next) {
+    // All outputs of a node are given, or none.
+    const NodeId node = from.producer(value);
+    add(value, !from.is_leaf(node) && from.output_count(node) == 1);
+  }
+  for (const ValueId value : kept.values) add(value, true);
+  for (const ValueId value : std::span(given).subspan(own.size())) add(value, true);
+  const std::vector<Var> made =
+      Trace::copy(from, *tape, arguments, values, backward.interface().results);
+  for (const Var& each : made) program.results.push_back(each.id());
+  return {tape, std::move(program)};
+}
+
+const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> gradients) {
+  const Loop& loop = gradients[0]->loop();
+  if (!may_keep(loop)) return nullptr;
+  std::vector<ValueId> values;
+  for (const LoopGradient* gradient : gradients) {
+    const std::vector<ValueId> own = values_to_keep(loop.step(), gradient->backward());
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  std::ranges::sort(values);
+  values.erase(std::ranges::unique(values).begin(), values.end());
+  const KeptValues& kept = loop.keep(values);
+  if (kept.block.bytes == 0) return nullptr;
+  const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
+  double saved = -seconds_to_keep(kept.block.stride, in_all);
+  for (const LoopGradient* gradient : gradients) {
+    saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost());
+  }
+  return saved > 0 ? &kept : nullptr;
+}
+
+}  // namespace palimpsest
