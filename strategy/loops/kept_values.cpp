@@ -102,11 +102,14 @@ double seconds_again(const Cost& all, const Cost& rest) {
          (all.bytes - rest.bytes) / first_cache;
 }
 
-/// Seconds to write and read `bytes`, if all steps of the loop hold `in_all`.
-double seconds_to_keep(Bytes bytes, Bytes in_all) {
+/// Seconds to write and read the values of a step.
+double seconds_to_keep(const KeptValues& kept, const Loop& loop) {
   constexpr Bytes last_cache = 8_MiB;
+  constexpr double addresses = 2e-9;  // of a value, forward and backward
+  const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
   const double rate = in_all <= last_cache ? 50e9 : Machine().bytes_per_second;
-  return 2 * static_cast<double>(bytes) / rate;
+  return 2 * static_cast<double>(kept.block.stride) / rate +
+         addresses * static_cast<double>(kept.values.size());
 }
 
 }  // namespace
@@ -164,8 +167,7 @@ const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> grad
   values.erase(std::ranges::unique(values).begin(), values.end());
   const KeptValues& kept = loop.keep(values);
   if (kept.block.bytes == 0) return nullptr;
-  const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
-  double saved = -seconds_to_keep(kept.block.stride, in_all);
+  double saved = -seconds_to_keep(kept, loop);
   for (const LoopGradient* gradient : gradients) {
     saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost());
   }
