@@ -139,7 +139,8 @@ Loop::~Loop() = default;
 
 const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
   const std::lock_guard lock(mutex_);
-  const auto known = std::ranges::find(kept_, values, [](const auto& each) { return each->values; });
+  const auto known =
+      std::ranges::find(kept_, values, [](const auto& each) { return each->values; });
   if (known != kept_.end()) return **known;
   const auto number = static_cast<std::uint32_t>(kept_.size());
   return *kept_.emplace_back(std::make_unique<const KeptValues>(*this, number, values));

@@ -102,7 +102,7 @@ class Loop {
   std::vector<ValueType> types(std::span<const ValueId> values) const;
   /// The same object for equal lists of values. It lives as long as the loop.
   const KeptValues& keep(const std::vector<ValueId>& values) const;
-  /// That of this number.
+  /// The kept values of this number.
   const KeptValues& kept(std::uint32_t number) const;
 
   std::size_t state_count() const { return step_.state.size(); }

@@ -231,9 +231,9 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
-  std::vector<std::uint32_t> ahead_;      // by loop
+  std::vector<std::uint32_t> ahead_;     // by loop
   std::vector<const KeptValues*> kept_;  // likewise; null where none are worth keeping
-  Bytes state_bytes_ = 0;             // of one state of each flexible loop
+  Bytes state_bytes_ = 0;                // of one state of each flexible loop
 };
 
 /// Everything that the division of the budget between loops depends on.

@@ -102,9 +102,8 @@ void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
   if (division.share != unlimited || division.snapshots < loop.snapshots()) return;
   const KeptValues* const values = values_worth_keeping(gradients);
   if (values == nullptr) return;
-  division.kept = static_cast<std::uint32_t>(
-      std::clamp<Bytes>(bytes / buffer_alignment * buffer_alignment / values->block.stride, 0,
-                        loop.steps()));
+  division.kept = static_cast<std::uint32_t>(std::clamp<Bytes>(
+      bytes / buffer_alignment * buffer_alignment / values->block.stride, 0, loop.steps()));
   division.values = values->number;
 }
 

@@ -10,11 +10,11 @@ namespace palimpsest {
 
 /// How the memory of a loop is divided between states and the work of a step.
 struct LoopDivision {
-  std::uint32_t snapshots = 0;   ///< states held, in addition to the first
-  Bytes share = unlimited;       ///< the budget for planning a step
-  std::uint32_t ahead = 0;       ///< most states made while other steps are reversed
-  std::uint32_t kept = 0;  ///< last steps whose values are kept; if any, all states are held too
-  std::uint32_t values = 0;      ///< the number of the `KeptValues` that are
+  std::uint32_t snapshots = 0;  ///< states held, in addition to the first
+  Bytes share = unlimited;      ///< the budget for planning a step
+  std::uint32_t ahead = 0;      ///< most states made while other steps are reversed
+  std::uint32_t kept = 0;    ///< last steps whose values are kept; if any, all states are held too
+  std::uint32_t values = 0;  ///< the number of the `KeptValues` that are
   Bytes run_budget = unlimited;  ///< of the run, for a loop with a journal
   bool operator==(const LoopDivision&) const = default;
 };
@@ -49,9 +49,9 @@ void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
 /// How a loop divides a budget of its own. `gradients` are its backward parts, at least one. Steps
 /// keep everything they make, and the remaining memory holds states. If that gives only few states,
 /// steps planned in smaller budgets are tried too, and the fastest division wins. No states are
-/// made ahead. What is left when all states are held keeps values of steps. Without a budget all
-/// states are held, and at most 1 GiB of values is kept. Throws `BudgetError` when the budget is too
-/// small for one state and the smallest step budget.
+/// made ahead. If all states are held, the rest keeps values of steps. Without a budget all
+/// states are held, and at most 1 GiB of values is kept. Throws `BudgetError` when the budget is
+/// too small for one state and the smallest step budget.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
 
 /// How a killed process divided the memory of a loop, if one of these parts has a journal that can

@@ -119,8 +119,7 @@ void run_forward_keeping(const Loop& loop, const KernelCall& call, const LoopDiv
   const StepPrograms& keeping = loop.kept(division.values).forward;
   run(*make_steps(keeping.get(call.threads), nullptr, arguments, call.workspace), first_kept,
       loop.steps(), true);
-  loop.state().copy(room.state(loop.steps()),
-                    addresses_of(call.outputs.first(loop.state_count())));
+  loop.state().copy(room.state(loop.steps()), addresses_of(call.outputs.first(loop.state_count())));
 }
 
 void run_backward_from_kept(const LoopGradient& gradient, const KernelCall& call,

@@ -58,8 +58,9 @@ using LoopBody = std::function<LoopStep(std::span<const Var> state, std::span<co
 
 /// Options of a loop.
 struct LoopOptions {
-  /// Most bytes for the states held for the backward part and the memory of one step, together.
-  /// Without a limit the loop takes what the budget of the run leaves.
+  /// Most bytes for the states held for the backward part, the values that steps keep for it, and
+  /// the memory of one step, together. Without a limit the loop takes what the budget of the run
+  /// leaves.
   Bytes memory_budget = unlimited;
   /// Where steps are recorded one by one: most bytes that a step may take in addition to its state.
   /// The limit is at least a little more than twice what the first step takes.
@@ -128,7 +129,8 @@ struct LoopResult {
 ///
 /// The loop is one node of the tape, whatever the number of steps. Its derivative holds some of the
 /// states and runs the steps in between again, as few as its memory allows (Griewank and Walther,
-/// 2000).
+/// 2000). If all states are held, steps may also keep the values that their derivatives read. Then
+/// they are not run again.
 ///
 /// Throws `ArgumentError` for a negative number of steps, for options that exclude each other, and
 /// when the body records a parameter. Throws `ShapeError` and `DTypeError` when the body makes a
