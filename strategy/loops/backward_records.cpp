@@ -23,7 +23,7 @@ BackwardRecords::BackwardRecords(const Part& part, std::shared_ptr<LoopJournal> 
     if (journal_ == nullptr) return;
     at().room = part_.room;
     at().share = part_.share;
-    at().run_budget = division_given(part_.call.outputs).run_budget;
+    at().run_budget = division_given(part_.call.outputs, loop_).run_budget;
     if (const auto costs = loop_.disk() != nullptr ? loop_.disk()->known_costs() : std::nullopt) {
       at().write_cost = costs->write;
       at().read_cost = costs->read;
@@ -126,7 +126,7 @@ void BackwardRecords::load() {
 LoopJournal::Pieces BackwardRecords::results() const {
   LoopJournal::Pieces pieces;
   const std::span<const Operand> outputs = part_.call.outputs;
-  for (const Operand& output : outputs.first(outputs.size() - 2)) {
+  for (const Operand& output : outputs.first(outputs.size() - 3)) {
     pieces.push_back(memory_of(output));
   }
   return pieces;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autodiff/trace.h"
-#include "checkpoint/machine.h"
 #include "checkpoint/tape_graph.h"
 
 namespace palimpsest {
@@ -85,40 +84,47 @@ class Choice {
   std::vector<bool> varies_;  // from step to step
 };
 
-bool may_keep(const Loop& loop) {
-  const LoopOptions& options = loop.options();
-  return !loop.has_condition() && !loop.is_recorded_again() && loop.steps() > 0 &&
-         loop.codec().is_exact() && loop.disk() == nullptr && loop.resume() == nullptr &&
-         !options.check;
+/// The machine with caches of usual speed, unless it has caches.
+Machine with_caches(Machine machine) {
+  if (machine.caches[0].bytes == 0) machine.caches = {{{32_KiB, 100e9}, {8_MiB, 50e9}}};
+  return machine;
 }
 
-// The rates are rough: whether values are kept must not depend on the machine. Programs that are in
-// doubt take about as long either way.
-
 /// Seconds to make values again within a step. They pass through the first cache.
-double seconds_again(const Cost& all, const Cost& rest) {
-  constexpr double first_cache = 100e9;
-  return (all.flops - rest.flops) / Machine().flops_per_second +
-         (all.bytes - rest.bytes) / first_cache;
+double seconds_again(const Cost& all, const Cost& rest, const Machine& machine) {
+  return (all.flops - rest.flops) / machine.flops_per_second +
+         (all.bytes - rest.bytes) / machine.caches[0].bytes_per_second;
 }
 
 /// Seconds to write and read the values of a step.
-double seconds_to_keep(const KeptValues& kept, const Loop& loop) {
-  constexpr Bytes last_cache = 8_MiB;
+double seconds_to_keep(const KeptValues& kept, const Loop& loop, const Machine& machine) {
   constexpr double addresses = 2e-9;  // of a value, forward and backward
   const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
-  const double rate = in_all <= last_cache ? 50e9 : Machine().bytes_per_second;
-  return 2 * static_cast<double>(kept.block.stride) / rate +
+  return 2 * static_cast<double>(kept.block.stride) /
+             bytes_per_second(static_cast<double>(in_all), machine) +
          addresses * static_cast<double>(kept.values.size());
 }
 
 }  // namespace
 
-KeptValues::KeptValues(const Loop& loop, std::uint32_t number, std::vector<ValueId> values)
-    : number(number),
+KeptValues::KeptValues(const Loop& loop, std::vector<ValueId> values)
+    : key(key_of(values)),
       values(std::move(values)),
       block(loop.types(this->values)),
       forward(loop.step().tape, program_with(loop.step(), this->values)) {}
+
+std::uint64_t KeptValues::key_of(std::span<const ValueId> values) {
+  std::uint64_t key = 0;
+  for (const ValueId value : values) key = (key ^ value) * 0x9e3779b97f4a7c15u + (key >> 32);
+  return (key >> 21) | 1;
+}
+
+bool may_keep_values(const Loop& loop) {
+  const LoopOptions& options = loop.options();
+  return !loop.has_condition() && !loop.is_recorded_again() && loop.steps() > 0 &&
+         loop.codec().is_exact() && loop.disk() == nullptr && loop.resume() == nullptr &&
+         !options.check;
+}
 
 std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward) {
   return Choice(step, backward).values();
@@ -155,21 +161,23 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   return {tape, std::move(program)};
 }
 
-const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> gradients) {
+const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> gradients,
+                                       const Machine& assumed) {
   const Loop& loop = gradients[0]->loop();
-  if (!may_keep(loop)) return nullptr;
   std::vector<ValueId> values;
   for (const LoopGradient* gradient : gradients) {
-    const std::vector<ValueId> own = values_to_keep(loop.step(), gradient->backward());
+    const std::vector<ValueId>& own = gradient->values_to_keep();
     values.insert(values.end(), own.begin(), own.end());
   }
   std::ranges::sort(values);
   values.erase(std::ranges::unique(values).begin(), values.end());
+  if (values.empty()) return nullptr;
   const KeptValues& kept = loop.keep(values);
   if (kept.block.bytes == 0) return nullptr;
-  double saved = -seconds_to_keep(kept, loop);
+  const Machine machine = with_caches(assumed);
+  double saved = -seconds_to_keep(kept, loop, machine);
   for (const LoopGradient* gradient : gradients) {
-    saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost());
+    saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost(), machine);
   }
   return saved > 0 ? &kept : nullptr;
 }

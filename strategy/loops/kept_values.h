@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/machine.h"
 #include "strategy/loops/loop.h"
 
 namespace palimpsest {
@@ -12,9 +13,12 @@ namespace palimpsest {
 /// Values that a step makes and its derivative reads. If they are kept until the step is reversed,
 /// the step does not run again.
 struct KeptValues {
-  KeptValues(const Loop& loop, std::uint32_t number, std::vector<ValueId> values);
+  KeptValues(const Loop& loop, std::vector<ValueId> values);
 
-  std::uint32_t number;         ///< among those of the loop
+  /// Equal for loops that were recorded in the same way, also in other processes. From 1 to 2⁴³.
+  static std::uint64_t key_of(std::span<const ValueId> values);
+
+  std::uint64_t key;
   std::vector<ValueId> values;  ///< of the step's tape
   StateBlock block;             ///< the layout of those of one step
   StepPrograms forward;         ///< makes the next state, the outputs and these values
@@ -25,14 +29,20 @@ struct KeptValues {
 /// The outputs of a step are made again by one operation, since they cannot be in two places.
 std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward);
 
+/// False for loops whose steps are run again in any case: from states that are encoded or on disk,
+/// for a journal, or recorded one by one.
+bool may_keep_values(const Loop& loop);
+
 /// The derivative of a step, with the next state and the kept values as further arguments after
 /// those of the step.
 std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptValues& kept,
                                                                    const RecordedStep& step,
                                                                    const StepPrograms& backward);
 
-/// The values that are worth keeping for these backward parts of a loop: to write and read them
-/// takes less time than to make them again. Null if there are none.
-const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> gradients);
+/// The values that are worth keeping for these backward parts of a loop: on `machine`, to write and
+/// read them takes less time than to make them again. If its caches are not known, usual ones are
+/// assumed. Null if there are none.
+const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> gradients,
+                                       const Machine& machine);
 
 }  // namespace palimpsest

@@ -139,16 +139,14 @@ Loop::~Loop() = default;
 
 const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
   const std::lock_guard lock(mutex_);
-  const auto known =
-      std::ranges::find(kept_, values, [](const auto& each) { return each->values; });
-  if (known != kept_.end()) return **known;
-  const auto number = static_cast<std::uint32_t>(kept_.size());
-  return *kept_.emplace_back(std::make_unique<const KeptValues>(*this, number, values));
+  std::unique_ptr<const KeptValues>& kept = kept_[KeptValues::key_of(values)];
+  if (kept == nullptr) kept = std::make_unique<const KeptValues>(*this, values);
+  return *kept;
 }
 
-const KeptValues& Loop::kept(std::uint32_t number) const {
+const KeptValues& Loop::kept(std::uint64_t key) const {
   const std::lock_guard lock(mutex_);
-  return *kept_.at(number);
+  return *kept_.at(key);
 }
 
 std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {
@@ -185,6 +183,7 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
   StepGradient gradient = differentiate(copy);
   untouched_ = std::move(gradient.untouched);
   backward_.emplace(copy.tape, std::move(gradient.program));
+  if (may_keep_values(*loop_)) values_to_keep_ = palimpsest::values_to_keep(step, *backward_);
   if (loop_->resume() != nullptr) number_ = loop_->resume()->take_number();
 }
 
@@ -194,10 +193,10 @@ LoopGradient::~LoopGradient() {
 
 const StepPrograms& LoopGradient::backward(const KeptValues& kept) const {
   const std::lock_guard lock(mutex_);
-  const auto known = from_kept_.find(kept.number);
+  const auto known = from_kept_.find(kept.key);
   if (known != from_kept_.end()) return known->second;
   auto [tape, interface] = from_kept_values(kept, loop_->step(), *backward_);
-  return from_kept_.try_emplace(kept.number, std::move(tape), std::move(interface)).first->second;
+  return from_kept_.try_emplace(kept.key, std::move(tape), std::move(interface)).first->second;
 }
 
 StepGradient LoopGradient::differentiate(const RecordedStep& step) const {

@@ -102,8 +102,8 @@ class Loop {
   std::vector<ValueType> types(std::span<const ValueId> values) const;
   /// The same object for equal lists of values. It lives as long as the loop.
   const KeptValues& keep(const std::vector<ValueId>& values) const;
-  /// The kept values of this number.
-  const KeptValues& kept(std::uint32_t number) const;
+  /// The kept values with this key, for which `keep` was called.
+  const KeptValues& kept(std::uint64_t key) const;
 
   std::size_t state_count() const { return step_.state.size(); }
   std::size_t input_count() const { return step_.inputs.size(); }
@@ -127,7 +127,7 @@ class Loop {
   std::unique_ptr<const LoopResume> resume_;
   std::unique_ptr<const LoopDisk> disk_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<const KeptValues>> kept_;
+  mutable std::map<std::uint64_t, std::unique_ptr<const KeptValues>> kept_;
 };
 
 /// The derivative of a step, recorded after it on its tape: from the adjoints of its results to
@@ -178,6 +178,8 @@ class LoopGradient {
   const StepPrograms& backward() const { return *backward_; }
   /// Likewise, from the next state and kept values, which follow the step's inputs.
   const StepPrograms& backward(const KeptValues& kept) const;
+  /// The values of a step to keep for it (see `values_to_keep`).
+  const std::vector<ValueId>& values_to_keep() const { return values_to_keep_; }
 
  private:
   std::shared_ptr<const Loop> loop_;
@@ -190,8 +192,9 @@ class LoopGradient {
   StateBlock sums_;
   std::uint32_t number_ = 0;
   std::optional<StepPrograms> backward_;
+  std::vector<ValueId> values_to_keep_;
   mutable std::mutex mutex_;
-  mutable std::map<std::uint32_t, StepPrograms> from_kept_;
+  mutable std::map<std::uint64_t, StepPrograms> from_kept_;
 };
 
 }  // namespace palimpsest

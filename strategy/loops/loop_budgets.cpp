@@ -77,15 +77,15 @@ class Search {
  public:
   Search(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
          std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
-         std::vector<std::size_t> flexible)
+         std::span<const KeptValues* const> values, std::vector<std::size_t> flexible)
       : tape_(tape),
         spec_(spec),
         options_(options),
         loops_(loops),
         divisions_(divisions),
+        values_(values),
         flexible_(std::move(flexible)),
-        ahead_(loops.size()),
-        kept_(loops.size()) {}
+        ahead_(loops.size()) {}
 
   void run() {
     std::uint32_t most = 0;
@@ -153,9 +153,8 @@ class Search {
     Bytes bytes = 0;  // of a step of each loop
     std::uint32_t most = 0;
     for (const std::size_t i : flexible_) {
-      kept_[i] = values_worth_keeping(loops_[i].gradients);
-      if (kept_[i] == nullptr) continue;
-      bytes += kept_[i]->block.stride;
+      if (values_[i] == nullptr) continue;
+      bytes += values_[i]->block.stride;
       most = std::max(most, loops_[i].loop().steps());
     }
     if (most == 0) return;
@@ -203,9 +202,12 @@ class Search {
       divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
       divisions_[i].ahead = ahead_[i];
       divisions_[i].kept = 0;
-      if (kept_[i] != nullptr) {
-        divisions_[i].kept = std::min(division.kept, loops_[i].loop().steps());
-        divisions_[i].values = kept_[i]->number;
+      if (division.kept > 0 && values_[i] != nullptr) {
+        const Loop& loop = loops_[i].loop();
+        divisions_[i].kept = std::min(division.kept, loop.steps());
+        divisions_[i].values = values_[i]->key;
+        // In whole cache lines, a few more values may fit.
+        divisions_[i].kept = kept_in(held_bytes(loop, divisions_[i]), loop, *values_[i]);
       }
       give_state_budget(tape_, loops_[i], divisions_[i]);
     }
@@ -230,10 +232,10 @@ class Search {
   const RunOptions& options_;
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
+  std::span<const KeptValues* const> values_;  // worth keeping, by loop; may be null
   std::vector<std::size_t> flexible_;
-  std::vector<std::uint32_t> ahead_;     // by loop
-  std::vector<const KeptValues*> kept_;  // likewise; null where none are worth keeping
-  Bytes state_bytes_ = 0;                // of one state of each flexible loop
+  std::vector<std::uint32_t> ahead_;  // by loop
+  Bytes state_bytes_ = 0;             // of one state of each flexible loop
 };
 
 /// Everything that the division of the budget between loops depends on.
@@ -306,6 +308,11 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
   const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
   if (loops.empty()) return;
 
+  // Loops of a tape that was recorded again do not know these yet.
+  std::vector<const KeptValues*> values(loops.size());
+  for (std::size_t i = 0; may_keep_values_ && i < loops.size(); ++i) {
+    values[i] = values_worth_keeping(loops[i].gradients, options.machine);
+  }
   std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops);
   std::vector<LoopDivision> divisions = divisions_;
   if (fingerprint != fingerprint_) {
@@ -317,7 +324,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
               division_of_journal(loops[i].gradients, options.memory_budget, spec.threads)) {
         divisions[i] = *known;
       } else if (limited || options.memory_budget == unlimited) {
-        divisions[i] = own_division(loops[i].gradients, spec.threads);
+        divisions[i] = own_division(loops[i].gradients, spec.threads, values[i]);
         if (limited && leaves_threads_idle(loops, spec.threads)) {
           divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], spec.threads);
         }
@@ -327,16 +334,10 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
       give_state_budget(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
-      Search(tape, spec, options, loops, divisions, std::move(flexible)).run();
+      Search(tape, spec, options, loops, divisions, values, std::move(flexible)).run();
     }
     for (std::size_t i = 0; i < loops.size(); ++i) {
       if (loops[i].loop().resume() != nullptr) divisions[i].run_budget = options.memory_budget;
-    }
-    complete_.clear();
-    for (const RecordedLoop& loop : loops) {
-      LoopDivision all{.snapshots = loop.loop().snapshots()};
-      keep_values(loop.gradients, unlimited, all);
-      complete_.push_back(held_bytes(loop.loop(), all));
     }
     divisions_ = divisions;
     fingerprint_ = std::move(fingerprint);
@@ -345,7 +346,12 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     give_state_budget(tape, loops[i], divisions[i]);
     const Loop& loop = loops[i].loop();
     if (!loop.has_condition()) {
-      withheld_ += complete_[i] - held_bytes(loop, divisions[i]);
+      LoopDivision all{.snapshots = loop.snapshots()};
+      if (values[i] != nullptr) {
+        all.kept = loop.steps();
+        all.values = values[i]->key;
+      }
+      withheld_ += held_bytes(loop, all) - held_bytes(loop, divisions[i]);
     }
     loops_.push_back({described(tape, loops[i], divisions[i], spec.threads), &loop});
   }

@@ -27,6 +27,10 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
 /// program that it was asked for last.
 class LoopBudgets final : public LoopStateBudgets {
  public:
+  /// `may_keep_values`: false if the programs also serve other tapes of the same structure, whose
+  /// loops have not chosen values to keep.
+  explicit LoopBudgets(bool may_keep_values = true) : may_keep_values_(may_keep_values) {}
+
   /// Gives the loops whose backward part is run as much memory for states as the budget leaves, or
   /// as their own options say, and other loops none.
   std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
@@ -41,9 +45,9 @@ class LoopBudgets final : public LoopStateBudgets {
  private:
   void decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
+  bool may_keep_values_;
   std::vector<std::uint64_t> fingerprint_;  // of the last program and request
   std::vector<LoopDivision> divisions_;     // of its loops
-  std::vector<Bytes> complete_;             // bytes of all states and values, by loop
   std::vector<LoopOfRun> loops_;
   Bytes withheld_ = 0;
 };

@@ -35,6 +35,12 @@ Bytes held_bytes(const Loop& loop, const LoopDivision& division) {
          bytes_in_row(division.kept, loop.kept(division.values).block);
 }
 
+std::uint32_t kept_in(Bytes bytes, const Loop& loop, const KeptValues& values) {
+  const Bytes rest = bytes - bytes_in_row(loop.steps(), loop.state());
+  const Bytes fitting = rest / buffer_alignment * buffer_alignment / values.block.stride;
+  return static_cast<std::uint32_t>(std::clamp(fitting, Bytes{0}, Bytes{loop.steps()}));
+}
+
 Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division) {
   const Bytes step = step_memory(loop, nullptr, threads, division.share, false);
   if (division.kept == 0) return 2 * loop.state().bytes + step;
@@ -96,26 +102,10 @@ double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
 
 }  // namespace
 
-void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
-                 LoopDivision& division) {
-  const Loop& loop = gradients[0]->loop();
-  if (division.share != unlimited || division.snapshots < loop.snapshots()) return;
-  const KeptValues* const values = values_worth_keeping(gradients);
-  if (values == nullptr) return;
-  division.kept = static_cast<std::uint32_t>(std::clamp<Bytes>(
-      bytes / buffer_alignment * buffer_alignment / values->block.stride, 0, loop.steps()));
-  division.values = values->number;
-}
-
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads) {
   const Loop& loop = gradients[0]->loop();
   const Bytes budget = loop.options().memory_budget;
-  if (budget == unlimited) {
-    constexpr Bytes most_kept = 1_GiB;
-    LoopDivision all{.snapshots = loop.snapshots()};
-    keep_values(gradients, most_kept, all);
-    return all;
-  }
+  if (budget == unlimited) return {loop.snapshots()};
   const auto beside_states = [&](Bytes share) {
     return bytes_beside_states(gradients, {.share = share}, threads);
   };
@@ -128,16 +118,7 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
     best = division;
   };
   attempt(unlimited);
-  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) {
-    LoopDivision all = *best;
-    keep_values(gradients, budget, all);
-    if (all.kept == 0) return *best;
-    const Bytes rest = budget - bytes_beside_states(gradients, all, threads) -
-                       bytes_in_row(loop.steps(), loop.state());
-    all.kept = 0;
-    keep_values(gradients, rest, all);
-    return all;
-  }
+  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
   const Bytes smallest = smallest_share(gradients, threads);
   const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
   std::ranges::for_each(shares, attempt);
@@ -149,6 +130,25 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
           std::to_string(least) + " bytes, so raise LoopOptions::memory_budget (recorded at " +
           to_string(loop.body().where) + ")",
       budget, least);
+}
+
+LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
+                          const KeptValues* values) {
+  constexpr Bytes most_without_budget = 1_GiB;
+  const Loop& loop = gradients[0]->loop();
+  const LoopDivision division = own_division(gradients, threads);
+  const bool has_all = division.share == unlimited && division.snapshots >= loop.snapshots();
+  if (values == nullptr || !has_all) return division;
+  LoopDivision keeping = division;
+  keeping.values = values->key;
+  keeping.kept = 1;
+  const Bytes budget = loop.options().memory_budget;
+  const Bytes room = budget == unlimited
+                         ? most_without_budget + bytes_in_row(loop.steps(), loop.state())
+                         : budget - bytes_beside_states(gradients, keeping, threads);
+  keeping.kept = kept_in(room, loop, *values);
+  if (keeping.kept == 0) return division;
+  return keeping;
 }
 
 std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* const> gradients,

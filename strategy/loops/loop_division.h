@@ -10,17 +10,19 @@ namespace palimpsest {
 
 /// How the memory of a loop is divided between states and the work of a step.
 struct LoopDivision {
-  std::uint32_t snapshots = 0;  ///< states held, in addition to the first
-  Bytes share = unlimited;      ///< the budget for planning a step
-  std::uint32_t ahead = 0;      ///< most states made while other steps are reversed
-  std::uint32_t kept = 0;    ///< last steps whose values are kept; if any, all states are held too
-  std::uint32_t values = 0;  ///< the number of the `KeptValues` that are
+  std::uint32_t snapshots = 0;   ///< states held, in addition to the first
+  Bytes share = unlimited;       ///< the budget for planning a step
+  std::uint32_t ahead = 0;       ///< most states made while other steps are reversed
+  std::uint32_t kept = 0;        ///< last steps that keep values; if any, all states are held too
+  std::uint64_t values = 0;      ///< the key of these `KeptValues`
   Bytes run_budget = unlimited;  ///< of the run, for a loop with a journal
   bool operator==(const LoopDivision&) const = default;
 };
 
 /// Bytes of the held states and of the kept values.
 Bytes held_bytes(const Loop& loop, const LoopDivision& division);
+/// The number of steps whose `values` fit in so many bytes with all states.
+std::uint32_t kept_in(Bytes bytes, const Loop& loop, const KeptValues& values);
 /// Bytes that the forward part or a backward part takes in addition to these.
 Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division);
 Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division);
@@ -41,18 +43,17 @@ inline constexpr std::uint32_t few_states = 16;
 /// Step budgets to try in that case, in decreasing order.
 std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 
-/// If all states are held in `division`: keeps values of as many of the last steps as fit in
-/// `bytes`, where that saves time.
-void keep_values(std::span<const LoopGradient* const> gradients, Bytes bytes,
-                 LoopDivision& division);
-
 /// How a loop divides a budget of its own. `gradients` are its backward parts, at least one. Steps
 /// keep everything they make, and the remaining memory holds states. If that gives only few states,
 /// steps planned in smaller budgets are tried too, and the fastest division wins. No states are
-/// made ahead. If all states are held, the rest keeps values of steps. Without a budget all
-/// states are held, and at most 1 GiB of values is kept. Throws `BudgetError` when the budget is
-/// too small for one state and the smallest step budget.
+/// made ahead. Without a budget all states are held. Throws `BudgetError` when the budget is too
+/// small for one state and the smallest step budget.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
+
+/// That division, but if it holds all states, the rest of the budget keeps `values` of the last
+/// steps, unless that is null. Without a budget at most 1 GiB of values is kept.
+LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
+                          const KeptValues* values);
 
 /// How a killed process divided the memory of a loop, if one of these parts has a journal that can
 /// be continued within the same budgets. The schedule depends on the number of states.

@@ -45,8 +45,9 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
 
 /// The values that the plan set for either operation.
 Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
-LoopDivision division_given(const NodeView& node) {
-  return division_in(node.output(node.output_count() - 2));
+LoopDivision division_given(const NodeView& node, const Loop& loop) {
+  const std::size_t end = node.output_count();
+  return division_in(node.output(end - 3), node.output(end - 2), room_given(node), loop);
 }
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
@@ -87,11 +88,13 @@ const Operation scan_operation{
     .vjp = pull_back_loop,
     .cost =
         [](const NodeView& node) {
-          return cost_of_forward(loop_of(node.attributes()), division_given(node));
+          const Loop& loop = loop_of(node.attributes());
+          return cost_of_forward(loop, division_given(node, loop));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return forward_memory(loop_of(node.attributes()), threads, division_given(node));
+          const Loop& loop = loop_of(node.attributes());
+          return forward_memory(loop, threads, division_given(node, loop));
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
@@ -112,13 +115,15 @@ const Operation scan_adjoint_operation{
         },
     .cost =
         [](const NodeView& node) {
-          return cost_of_backward(gradient_of(node.attributes()), division_given(node),
+          const LoopGradient& gradient = gradient_of(node.attributes());
+          return cost_of_backward(gradient, division_given(node, gradient.loop()),
                                   room_given(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return backward_workspace(gradient_of(node.attributes()), room_given(node),
-                                    division_given(node), threads);
+          const LoopGradient& gradient = gradient_of(node.attributes());
+          return backward_workspace(gradient, room_given(node),
+                                    division_given(node, gradient.loop()), threads);
         },
     .in_place =
         [](const NodeView& node, std::size_t output) {
@@ -175,7 +180,7 @@ void pull_back_loop(const Pullback& p) {
     if (requested.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
-  types.push_back(steps_type({}));
+  for (const ValueType& type : division_types({})) types.push_back(type);
   types.push_back(p.output(p.output_count() - 1).type());
   const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(requested), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
@@ -197,11 +202,11 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
     types.push_back({shape, type.dtype});
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
-  types.push_back(steps_type({}));
+  for (const ValueType& type : division_types({})) types.push_back(type);
   types.push_back(state_budget_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
-  for (std::uint32_t i = 0; i + 2 < types.size(); ++i) made.push_back(first.output(i));
+  for (std::uint32_t i = 0; i + 3 < types.size(); ++i) made.push_back(first.output(i));
   return made;
 }
 
@@ -230,10 +235,23 @@ void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision&
   const auto give = [&](NodeId node) {
     const ValueId room = room_of(tape, node);
     tape.resize(room, state_budget_type(held_bytes(loop.loop(), division)).shape);
-    tape.resize(room - 1, steps_type(division).shape);
+    const auto types = division_types(division);
+    tape.resize(room - 2, types[0].shape);
+    tape.resize(room - 1, types[1].shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
+}
+
+LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes room,
+                         const Loop& loop) {
+  const auto bytes = [](std::int64_t size) { return size == 0 ? unlimited : size; };
+  LoopDivision division{.share = bytes(first.shape[1]),
+                        .ahead = static_cast<std::uint32_t>(first.shape[2]),
+                        .values = static_cast<std::uint64_t>(second.shape[2]),
+                        .run_budget = bytes(second.shape[1])};
+  if (division.values != 0) division.kept = kept_in(room, loop, loop.kept(division.values));
+  return division;
 }
 
 void take_state_budgets(Tape& tape) {
@@ -241,8 +259,11 @@ void take_state_budgets(Tape& tape) {
     if (!tape.operation(node).has_state_budget) continue;
     const ValueId room = room_of(tape, node);
     if (tape.shape(room)[0] > 0) tape.resize(room, state_budget_type(0).shape);
-    const ValueType usual = steps_type({});
-    if (tape.type(room - 1) != usual) tape.resize(room - 1, usual.shape);
+    const auto usual = division_types({});
+    for (const ValueId i : {0, 1}) {
+      const ValueId value = room - 2 + i;
+      if (tape.type(value) != usual[i]) tape.resize(value, usual[i].shape);
+    }
   }
 }
 

@@ -1,37 +1,35 @@
 #pragma once
 
+#include <array>
+#include <span>
+
 #include "autodiff/operation.h"
 #include "strategy/loops/advance.h"
 #include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
 
-// The last two outputs of each part are decided by the plan. The second last has no elements; the
-// sizes of its shape encode a `LoopDivision`, except the number of snapshots (0 for unlimited
-// bytes). The last output is the memory for held states and kept values.
+// The last three outputs of each part are decided by the plan. Two have no elements: the sizes of
+// their shapes encode a `LoopDivision` (0 for unlimited bytes), except the number of snapshots and
+// that of steps that keep values. The last output is the memory for held states and kept values.
 
-inline ValueType steps_type(const LoopDivision& division) {
+inline std::array<ValueType, 2> division_types(const LoopDivision& division) {
   internal_check(division.share > 0, "a step of a loop has no share of its memory");
   const auto size = [](Bytes bytes) { return bytes == unlimited ? 0 : bytes; };
-  return {Shape{0, size(division.share), std::int64_t{division.ahead}, size(division.run_budget),
-                std::int64_t{division.kept}, std::int64_t{division.values}},
-          DType::i64};
+  const auto key = static_cast<std::int64_t>(division.values);
+  // The product of the sizes other than 0 is limited. A loop with a journal keeps no values.
+  return {ValueType{Shape{0, size(division.share), std::int64_t{division.ahead}}, DType::i64},
+          ValueType{Shape{0, size(division.run_budget), key}, DType::i64}};
 }
 inline ValueType state_budget_type(Bytes bytes) {
   return {Shape{bytes / size_of(DType::i64)}, DType::i64};
 }
-/// The division that such a type encodes, with 0 snapshots.
-inline LoopDivision division_in(const ValueType& type) {
-  const auto bytes = [](std::int64_t size) { return size == 0 ? unlimited : size; };
-  const auto number = [](std::int64_t size) { return static_cast<std::uint32_t>(size); };
-  return {.share = bytes(type.shape[1]),
-          .ahead = number(type.shape[2]),
-          .kept = number(type.shape[4]),
-          .values = number(type.shape[5]),
-          .run_budget = bytes(type.shape[3])};
-}
-inline LoopDivision division_given(std::span<const Operand> outputs) {
-  return division_in(outputs[outputs.size() - 2].type);
+/// The division that these types encode, with 0 snapshots, and the memory of `room` bytes.
+LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes room,
+                         const Loop& loop);
+inline LoopDivision division_given(std::span<const Operand> outputs, const Loop& loop) {
+  const auto last = outputs.last(3);
+  return division_in(last[0].type, last[1].type, last[2].type.bytes(), loop);
 }
 
 /// Adds the work of one part to the counts of `loop`. `reversed` is the number of steps run to be

@@ -169,9 +169,9 @@ Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const LoopDiv
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
-  LoopDivision division = division_given(call.outputs);
-  if (division.kept > 0) return run_backward_from_kept(gradient, call, division);
   const Loop& loop = gradient.loop();
+  LoopDivision division = division_given(call.outputs, loop);
+  if (division.kept > 0) return run_backward_from_kept(gradient, call, division);
   const Operand& snapshots = call.inputs[loop.operand_count()];
   const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;
   const auto steps =

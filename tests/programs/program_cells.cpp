@@ -86,6 +86,7 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   cell.native = below(cells_per_native_one) == 0 && cell.fuse && cell.mode != Mode::eager;
   constexpr std::size_t cells_per_resumed_one = 16;
   cell.resumes = below(cells_per_resumed_one) == 0 && cell.mode != Mode::evaluated;
+  cell.slow_arithmetic = below(3) == 0;
   return cell;
 }
 
@@ -96,6 +97,7 @@ RunOptions options_of(const Cell& cell) {
   options.threads = cell.threads;
   options.memory = cell.memory;
   options.native = cell.native ? NativeCode::at_once : NativeCode::off;
+  if (cell.slow_arithmetic) options.machine.flops_per_second = 1e6;
   if (cell.planner.empty()) return options;
   const bool timed = named_planner(cell.planner).timed;
   options.planner = planner_named(cell.planner, timed ? std::optional(0.02) : std::nullopt);
@@ -106,6 +108,7 @@ ExecutionStrategy strategy_of(const Cell& cell, const RunOptions& options) {
   ExecutionStrategy strategy;
   strategy.run.fuse = options.fuse;
   strategy.run.native = options.native;
+  strategy.run.machine = options.machine;
   strategy.run.memory_budget = options.memory_budget;
   strategy.run.threads = options.threads;
   strategy.run.stop = options.stop;
@@ -144,6 +147,7 @@ std::string to_string(const Cell& cell) {
   if (cell.outputs) text << ", with outputs";
   if (cell.native) text << ", native";
   if (cell.resumes) text << ", resumed";
+  if (cell.slow_arithmetic) text << ", slow arithmetic";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

@@ -37,6 +37,8 @@ struct Cell {
   bool native = false;  ///< fused groups are compiled at once; otherwise all are interpreted
   /// The program also runs with journals of its loops. It ends in the middle, twice, and continues.
   bool resumes = false;
+  /// Planners assume slow arithmetic: loops keep what values they can.
+  bool slow_arithmetic = false;
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
