@@ -13,8 +13,8 @@ template <class T>
 class OrRefusal {
  public:
   OrRefusal(T value) : held_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  OrRefusal(BudgetError refusal)
-      : held_(std::move(refusal)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  OrRefusal(BudgetError refusal) : held_(std::move(refusal)) {}
 
   explicit operator bool() const { return std::holds_alternative<T>(held_); }
   T& operator*() { return std::get<T>(held_); }

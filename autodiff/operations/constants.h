@@ -21,8 +21,8 @@ concept AreMixed = (std::same_as<V, Var> || ...) && (std::same_as<V, Tensor> || 
 class VarOrTensor {
  public:
   VarOrTensor(const Var& x) : x_(x) {}  // NOLINT(google-explicit-constructor)
-  VarOrTensor(const Tensor& tensor)
-      : tensor_(tensor), is_tensor_(true) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  VarOrTensor(const Tensor& tensor) : tensor_(tensor), is_tensor_(true) {}
 
   /// Which of the two it is; the other one is empty.
   bool is_tensor() const { return is_tensor_; }

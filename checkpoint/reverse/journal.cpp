@@ -46,13 +46,10 @@ void replace_file(std::string_view operation, const std::string& path,
   {
     const OpenFile file(part, O_WRONLY | O_CREAT | O_TRUNC);
     const iovec piece{const_cast<std::byte*>(content.data()), content.size()};
-    if (file.get() < 0) {
-      error = errno;
-    } else if (const Transfer done = write_at(file.get(), 0, {&piece, 1}); done.error != 0) {
-      error = done.error;
-    } else if (fsync(file.get()) != 0) {
-      error = errno;
-    }
+    const Transfer done =
+        file.get() < 0 ? Transfer{.error = errno} : write_at(file.get(), 0, {&piece, 1});
+    error = done.error;
+    if (error == 0 && fsync(file.get()) != 0) error = errno;
   }
   if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;

@@ -26,7 +26,8 @@ void keep_within_limit(List& list, std::size_t least, std::size_t most, BytesOf 
   std::size_t count = 0;
   for (auto entry = list.begin(); entry != list.end(); ++entry) {
     bytes += bytes_of(*entry);
-    if (++count <= least || (count <= most && bytes <= most_cached)) continue;
+    ++count;
+    if (count <= least || (count <= most && bytes <= most_cached)) continue;
     list.erase(entry, list.end());
     return;
   }

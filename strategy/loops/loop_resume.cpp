@@ -63,7 +63,7 @@ std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::strin
     known->begin_again();
     return known;
   }
-  const auto journal = std::make_shared<LoopJournal>(loop, directory_of(part), std::move(identity));
+  auto journal = std::make_shared<LoopJournal>(loop, directory_of(part), std::move(identity));
   open = {journal, scope};
   return journal;
 }

@@ -15,9 +15,10 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// gradients. A `Var` converts to an output without them, and an output converts to its `Var`, so
 /// that a function of plain layers can wrap another.
 struct LayerOutput {
+  // NOLINTNEXTLINE(google-explicit-constructor)
   LayerOutput(const Var& made, std::vector<Var> others = {})
       : output(made), outputs(std::move(others)) {}
-  operator const Var&() const { return output; }
+  operator const Var&() const { return output; }  // NOLINT(google-explicit-constructor)
 
   Var output;
   std::vector<Var> outputs;
