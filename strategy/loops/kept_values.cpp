@@ -111,7 +111,7 @@ KeptValues::KeptValues(const Loop& loop, std::vector<ValueId> values)
     : key(key_of(values)),
       values(std::move(values)),
       block(loop.types(this->values)),
-      forward(loop.step().tape, program_with(loop.step(), this->values)) {}
+      forward(loop.step().tape, loop.forward().mutex(), program_with(loop.step(), this->values)) {}
 
 std::uint64_t KeptValues::key_of(std::span<const ValueId> values) {
   std::uint64_t key = 0;
@@ -133,6 +133,7 @@ std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms
 std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptValues& kept,
                                                                    const RecordedStep& step,
                                                                    const StepPrograms& backward) {
+  const std::lock_guard lock(*backward.mutex());
   const Tape& from = backward.tape();
   const auto tape = std::make_shared<Tape>();
   BufferInterface program{{}, {}, 0};

@@ -68,10 +68,13 @@ void require_state(const RecordedStep& step, const StepBody& body) {
   }
 }
 
-StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, BufferInterface interface)
+StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mutex> mutex,
+                           BufferInterface interface)
     : tape_(std::move(tape)),
+      mutex_(std::move(mutex)),
       interface_(std::move(interface)),
       programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
+  const std::lock_guard lock(*mutex_);
   const Graph graph = graph_of(*tape_, interface_.results);
   for (const NodeId node : graph.needed_nodes()) {
     const Cost cost = cost_of(NodeView(tape_->nodes(), node));
@@ -84,7 +87,7 @@ Cost StepPrograms::cost(Bytes budget) const {
   if (budget == unlimited) return cost_;
   BufferProgramPtr program;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*mutex_);
     program = programs_.find_for(budget);
   }
   if (program == nullptr) program = get(1, budget);
@@ -93,8 +96,8 @@ Cost StepPrograms::cost(Bytes budget) const {
 }
 
 OrRefusal<BufferProgramPtr> StepPrograms::find_or_compile(int threads, Bytes budget) const {
-  const std::lock_guard lock(mutex_);
-  LoopBudgets loops;
+  const std::lock_guard lock(*mutex_);
+  LoopBudgets loops(false);  // how much memory is left beside a step is not known here
   return programs_.find_or_compile(tape_, interface_, {.memory_budget = budget, .threads = threads},
                                    loops);
 }
@@ -121,9 +124,12 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
       options_(options),
       state_(types(step_.state)),
       codec_(types(step_.state), options.codec),
-      forward_(step_.tape, program_of(step_, true)),
-      advance_(step_.tape, program_of(step_, false)) {
-  if (condition_) goes_on_.emplace(condition_->tape, program_of_outputs(*condition_));
+      forward_(step_.tape, std::make_shared<std::mutex>(), program_of(step_, true)),
+      advance_(step_.tape, forward_.mutex(), program_of(step_, false)) {
+  if (condition_) {
+    goes_on_.emplace(condition_->tape, std::make_shared<std::mutex>(),
+                     program_of_outputs(*condition_));
+  }
   if (!options.resume.empty()) {
     resume_ = std::make_unique<const LoopResume>(options_, body_, place);
     // The schedule of the earlier process followed from what it measured.
@@ -182,7 +188,7 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
   copy.tape = copy_of(*step.tape);
   StepGradient gradient = differentiate(copy);
   untouched_ = std::move(gradient.untouched);
-  backward_.emplace(copy.tape, std::move(gradient.program));
+  backward_.emplace(copy.tape, std::make_shared<std::mutex>(), std::move(gradient.program));
   if (may_keep_values(*loop_)) values_to_keep_ = palimpsest::values_to_keep(step, *backward_);
   if (loop_->resume() != nullptr) number_ = loop_->resume()->take_number();
 }
@@ -196,7 +202,9 @@ const StepPrograms& LoopGradient::backward(const KeptValues& kept) const {
   const auto known = from_kept_.find(kept.key);
   if (known != from_kept_.end()) return known->second;
   auto [tape, interface] = from_kept_values(kept, loop_->step(), *backward_);
-  return from_kept_.try_emplace(kept.key, std::move(tape), std::move(interface)).first->second;
+  return from_kept_
+      .try_emplace(kept.key, std::move(tape), std::make_shared<std::mutex>(), std::move(interface))
+      .first->second;
 }
 
 StepGradient LoopGradient::differentiate(const RecordedStep& step) const {

@@ -22,7 +22,9 @@ struct KeptValues;
 /// The programs of a step, by number of threads and budget. For any number of threads.
 class StepPrograms {
  public:
-  StepPrograms(std::shared_ptr<Tape> tape, BufferInterface interface);
+  /// `mutex` is that of the tape, which compiling changes for a while.
+  StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mutex> mutex,
+               BufferInterface interface);
 
   /// The cost of running a step once, planned within `budget`.
   Cost cost(Bytes budget = unlimited) const;
@@ -32,15 +34,17 @@ class StepPrograms {
   Bytes smallest(int threads) const;
 
   const Tape& tape() const { return *tape_; }
+  /// To be locked while the tape is read.
+  const std::shared_ptr<std::mutex>& mutex() const { return mutex_; }
   const BufferInterface& interface() const { return interface_; }
 
  private:
   OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
 
   std::shared_ptr<Tape> tape_;
+  std::shared_ptr<std::mutex> mutex_;
   BufferInterface interface_;
   Cost cost_;
-  mutable std::mutex mutex_;
   mutable BufferPrograms programs_;
 };
 

@@ -311,6 +311,9 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
   // Loops of a tape that was recorded again do not know these yet.
   std::vector<const KeptValues*> values(loops.size());
   for (std::size_t i = 0; may_keep_values_ && i < loops.size(); ++i) {
+    // The rest of a loop's own budget may be more than the run has.
+    const bool has_budget = loops[i].loop().options().memory_budget != unlimited;
+    if (has_budget && options.memory_budget != unlimited) continue;
     values[i] = values_worth_keeping(loops[i].gradients, options.machine);
   }
   std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops);

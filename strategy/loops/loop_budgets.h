@@ -27,8 +27,8 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
 /// program that it was asked for last.
 class LoopBudgets final : public LoopStateBudgets {
  public:
-  /// `may_keep_values`: false if the programs also serve other tapes of the same structure, whose
-  /// loops have not chosen values to keep.
+  /// `may_keep_values`: whether steps of the loops may keep values. They must not if the programs
+  /// also serve other tapes of the same structure, whose loops have not chosen such values.
   explicit LoopBudgets(bool may_keep_values = true) : may_keep_values_(may_keep_values) {}
 
   /// Gives the loops whose backward part is run as much memory for states as the budget leaves, or
