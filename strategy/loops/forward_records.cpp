@@ -35,7 +35,8 @@ ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
     part_.held->keep_account(journal_->table(), false,
                              [this](auto... arguments) { make(arguments...); });
     at().room = memory_of(part_.call.outputs.back()).size();
-    const LoopDivision division = division_given(part_.call.outputs, part_.loop);
+    const LoopDivision division =
+        division_given(part_.call.outputs, part_.call.outputs.back(), part_.loop);
     at().share = division.share;
     at().run_budget = division.run_budget;
   }

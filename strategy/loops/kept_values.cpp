@@ -4,6 +4,7 @@
 
 #include "autodiff/trace.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/loops/loop_operation.h"
 
 namespace palimpsest {
 namespace {
@@ -23,7 +24,11 @@ class Choice {
         ends_(step.tape->node_count()),
         is_kept_(ends_),
         is_seen_(ends_),
-        varies_(ends_) {
+        varies_(ends_),
+        is_result_(tape_.value_count()) {
+    for (const std::vector<ValueId>* each : {&step.next, &step.outputs}) {
+      for (const ValueId value : *each) is_result_[storage(value)] = true;
+    }
     for (const std::vector<ValueId>* each : {&step.state, &step.inputs}) {
       for (const ValueId value : *each) varies_[tape_.producer(value)] = true;
     }
@@ -55,20 +60,32 @@ class Choice {
     const Operation& operation = tape_.operation(node);
     const ValueId value = tape_.first_output(node);
     if (operation.view || operation.has_state_budget) return true;
+    if (tape_.output_count(node) > 1) return false;
+    // A program copies a result that is in two places.
+    if (is_result_[value]) return true;
     if (operation.access != nullptr || operation.stretches != nullptr) {
       // The derivative can read the elements where they were before.
       Bytes from = 0;
       for (const ValueId input : tape_.inputs(node)) from += tape_.bytes(input);
-      if (from <= tape_.bytes(value) / 4 * 5) return true;
+      return from <= tape_.bytes(value) / 4 * 5;
     }
-    return std::ranges::find(step_.outputs, value) != step_.outputs.end();
+    return false;
+  }
+
+  /// The value whose storage it shares.
+  ValueId storage(ValueId value) const {
+    while (tape_.operation(tape_.producer(value)).view) {
+      value = tape_.inputs(tape_.producer(value))[0];
+    }
+    return value;
   }
 
   void need(ValueId value) {
     const NodeId node = tape_.producer(value);
     if (node >= ends_ || !varies_[node] || tape_.is_leaf(node) || is_seen_[node]) return;
+    const bool is_next = std::ranges::find(step_.next, value) != step_.next.end();
+    if (is_next && tape_.output_count(node) == 1) return;
     is_seen_[node] = true;
-    if (std::ranges::find(step_.next, value) != step_.next.end()) return;
     if (!is_made_again(node)) {
       is_kept_[node] = true;
       return;
@@ -81,7 +98,8 @@ class Choice {
   NodeId ends_;  // the step, before its derivative
   std::vector<bool> is_kept_;
   std::vector<bool> is_seen_;
-  std::vector<bool> varies_;  // from step to step
+  std::vector<bool> varies_;     // depends on state or inputs
+  std::vector<bool> is_result_;  // by value: the next state or an output, or a view of it is
 };
 
 /// The machine with caches of usual speed, unless it has caches.
@@ -96,13 +114,15 @@ double seconds_again(const Cost& all, const Cost& rest, const Machine& machine) 
          (all.bytes - rest.bytes) / machine.caches[0].bytes_per_second;
 }
 
-/// Seconds to write and read the values of a step.
-double seconds_to_keep(const KeptValues& kept, const Loop& loop, const Machine& machine) {
-  constexpr double addresses = 2e-9;  // of a value, forward and backward
+/// Seconds to write the values of a step, and to read them in so many backward parts.
+double seconds_to_keep(const KeptValues& kept, const Loop& loop, std::size_t parts,
+                       const Machine& machine) {
+  constexpr double seconds_per_address = 1e-9;
   const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
-  return 2 * static_cast<double>(kept.block.stride) /
-             bytes_per_second(static_cast<double>(in_all), machine) +
-         addresses * static_cast<double>(kept.values.size());
+  const double transfer = static_cast<double>(kept.block.stride) /
+                          bytes_per_second(static_cast<double>(in_all), machine);
+  const double addresses = seconds_per_address * static_cast<double>(kept.values.size());
+  return static_cast<double>(1 + parts) * (transfer + addresses);
 }
 
 }  // namespace
@@ -136,7 +156,7 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   const std::lock_guard lock(*backward.mutex());
   const Tape& from = backward.tape();
   const auto tape = std::make_shared<Tape>();
-  BufferInterface program{{}, {}, 0};
+  BufferInterface program{.arguments = {}, .results = {}, .backward_begins = 0};
   std::vector<ValueId> arguments;
   std::vector<Var> values;
   const auto add = [&](ValueId value, bool is_read) {
@@ -150,7 +170,7 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   const std::vector<ValueId> own = step.arguments();
   for (const ValueId value : own) add(value, true);
   for (const ValueId value : step.next) {
-    // All outputs of a node are given, or none.
+    // A node is replaced as a whole.
     const NodeId node = from.producer(value);
     add(value, !from.is_leaf(node) && from.output_count(node) == 1);
   }
@@ -159,6 +179,7 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   const std::vector<Var> made =
       Trace::copy(from, *tape, arguments, values, backward.interface().results);
   for (const Var& each : made) program.results.push_back(each.id());
+  take_state_budgets(*tape);
   return {tape, std::move(program)};
 }
 
@@ -176,7 +197,7 @@ const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> grad
   const KeptValues& kept = loop.keep(values);
   if (kept.block.bytes == 0) return nullptr;
   const Machine machine = with_caches(assumed);
-  double saved = -seconds_to_keep(kept, loop, machine);
+  double saved = -seconds_to_keep(kept, loop, gradients.size(), machine);
   for (const LoopGradient* gradient : gradients) {
     saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost(), machine);
   }

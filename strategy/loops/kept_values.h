@@ -24,13 +24,15 @@ struct KeptValues {
   StepPrograms forward;         ///< makes the next state, the outputs and these values
 };
 
-/// The values of a step to keep for the derivative `backward`. They do not include the state, the
-/// next state, what depends on captured values alone, and what only moves elements of other values.
-/// The outputs of a step are made again by one operation, since they cannot be in two places.
+/// The values of a step to keep for the derivative `backward`: those that it reads and that depend
+/// on the state or on inputs. The state and the next state are held anyway. Some values are made
+/// again from others that are kept: the results of nested loops, the outputs of the step, which
+/// cannot be in two places, and what only moves elements of values that are not much larger. An
+/// operation with several results keeps all of them.
 std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward);
 
-/// False for loops whose steps are run again in any case: from states that are encoded or on disk,
-/// for a journal, or recorded one by one.
+/// False for loops whose steps are run again in any case: if their number is not known, if they are
+/// recorded one by one, with a codec, a disk, a journal, or hashes of states.
 bool may_keep_values(const Loop& loop);
 
 /// The derivative of a step, with the next state and the kept values as further arguments after

@@ -97,7 +97,7 @@ Cost StepPrograms::cost(Bytes budget) const {
 
 OrRefusal<BufferProgramPtr> StepPrograms::find_or_compile(int threads, Bytes budget) const {
   const std::lock_guard lock(*mutex_);
-  LoopBudgets loops(false);  // how much memory is left beside a step is not known here
+  LoopBudgets loops(LoopBudgets::Keeps::states);
   return programs_.find_or_compile(tape_, interface_, {.memory_budget = budget, .threads = threads},
                                    loops);
 }
@@ -152,7 +152,9 @@ const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
 
 const KeptValues& Loop::kept(std::uint64_t key) const {
   const std::lock_guard lock(mutex_);
-  return *kept_.at(key);
+  const auto known = kept_.find(key);
+  internal_check(known != kept_.end(), "a loop has not chosen the values that it is to keep");
+  return *known->second;
 }
 
 std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {

@@ -158,8 +158,11 @@ class Search {
       most = std::max(most, loops_[i].loop().steps());
     }
     if (most == 0) return;
-    const Bytes rest = options_.memory_budget - keep_all_peak({snapshots});
-    const auto guess = static_cast<std::uint32_t>(std::min(rest / bytes, Bytes{most}));
+    const Bytes budget = options_.memory_budget;
+    most = static_cast<std::uint32_t>(std::min(budget / bytes, Bytes{most}));
+    const Bytes rest = budget - keep_all_peak({.snapshots = snapshots, .kept = 1});
+    const auto guess =
+        static_cast<std::uint32_t>(std::clamp(1 + rest / bytes, Bytes{0}, Bytes{most}));
     const std::uint32_t kept = largest(most, guess, [&](std::uint32_t count) {
       return keeps_all({.snapshots = snapshots, .kept = count});
     });
@@ -241,7 +244,8 @@ class Search {
 /// Everything that the division of the budget between loops depends on.
 std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& spec,
                                           const RunOptions& options,
-                                          std::span<const RecordedLoop> loops) {
+                                          std::span<const RecordedLoop> loops,
+                                          std::span<const KeptValues* const> values) {
   std::vector<std::uint64_t> fingerprint;
   append_fingerprint(tape, spec.threads, fingerprint);
   const auto put = [&](auto word) { fingerprint.push_back(static_cast<std::uint64_t>(word)); };
@@ -259,6 +263,7 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
     put(std::bit_cast<std::uint64_t>(costs.write));
     put(std::bit_cast<std::uint64_t>(costs.read));
   }
+  for (const KeptValues* each : values) put(each != nullptr ? each->key : 0);
   put(options.memory_budget);
   put(std::hash<std::string>()(planner_of(options)->key()));
   put(int{options.fuse} << 2 | int{options.simplify} << 1 | int{options.anomaly});
@@ -310,13 +315,13 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
 
   // Loops of a tape that was recorded again do not know these yet.
   std::vector<const KeptValues*> values(loops.size());
-  for (std::size_t i = 0; may_keep_values_ && i < loops.size(); ++i) {
+  for (std::size_t i = 0; keeps_ != Keeps::states && i < loops.size(); ++i) {
     // The rest of a loop's own budget may be more than the run has.
     const bool has_budget = loops[i].loop().options().memory_budget != unlimited;
     if (has_budget && options.memory_budget != unlimited) continue;
     values[i] = values_worth_keeping(loops[i].gradients, options.machine);
   }
-  std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops);
+  std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops, values);
   std::vector<LoopDivision> divisions = divisions_;
   if (fingerprint != fingerprint_) {
     divisions.assign(loops.size(), {});

@@ -27,9 +27,10 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
 /// program that it was asked for last.
 class LoopBudgets final : public LoopStateBudgets {
  public:
-  /// `may_keep_values`: whether steps of the loops may keep values. They must not if the programs
-  /// also serve other tapes of the same structure, whose loops have not chosen such values.
-  explicit LoopBudgets(bool may_keep_values = true) : may_keep_values_(may_keep_values) {}
+  /// What loops may hold. Only states, where programs also serve other tapes of the same structure,
+  /// whose loops have not chosen values, or where the memory for values is not known.
+  enum class Keeps : std::uint8_t { states, states_and_values };
+  explicit LoopBudgets(Keeps keeps = Keeps::states_and_values) : keeps_(keeps) {}
 
   /// Gives the loops whose backward part is run as much memory for states as the budget leaves, or
   /// as their own options say, and other loops none.
@@ -45,7 +46,7 @@ class LoopBudgets final : public LoopStateBudgets {
  private:
   void decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
-  bool may_keep_values_;
+  Keeps keeps_;
   std::vector<std::uint64_t> fingerprint_;  // of the last program and request
   std::vector<LoopDivision> divisions_;     // of its loops
   std::vector<LoopOfRun> loops_;

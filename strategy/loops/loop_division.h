@@ -8,7 +8,8 @@
 
 namespace palimpsest {
 
-/// How the memory of a loop is divided between states and the work of a step.
+/// How the memory of a loop is divided between states, values that steps keep, and the work of a
+/// step.
 struct LoopDivision {
   std::uint32_t snapshots = 0;   ///< states held, in addition to the first
   Bytes share = unlimited;       ///< the budget for planning a step

@@ -117,7 +117,8 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
       loop.has_condition() ? "an unknown number of steps" : number("steps", loop.steps()),
       number("max_steps", loop.has_condition() ? options.max_steps : 0),
       "a budget of the loop " + budget_text(options.memory_budget),
-      "a budget of the run " + budget_text(division_given(call.outputs, loop).run_budget),
+      "a budget of the run " +
+          budget_text(division_given(call.outputs, call.outputs.back(), loop).run_budget),
       number("spill", options.spill.empty() ? 0 : 1),
       number("codec", static_cast<int>(options.codec)),
       number("check", options.check ? 1 : 0)};

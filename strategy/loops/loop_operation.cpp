@@ -43,11 +43,19 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
   return *attributes.as<GradientAttributes>().gradient;
 }
 
-/// The values that the plan set for either operation.
+/// The values that the plan set for either operation. A backward part uses the memory of held
+/// states up, but only reads that of kept values: then its own is empty.
 Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
-LoopDivision division_given(const NodeView& node, const Loop& loop) {
+LoopDivision division_given(const NodeView& node, const Loop& loop, Bytes room) {
   const std::size_t end = node.output_count();
-  return division_in(node.output(end - 3), node.output(end - 2), room_given(node), loop);
+  return division_in(node.output(end - 3), node.output(end - 2), room, loop);
+}
+LoopDivision division_of_forward(const NodeView& node) {
+  return division_given(node, loop_of(node.attributes()), room_given(node));
+}
+LoopDivision division_of_backward(const NodeView& node) {
+  const Loop& loop = gradient_of(node.attributes()).loop();
+  return division_given(node, loop, node.input(loop.operand_count()).bytes());
 }
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
@@ -88,13 +96,11 @@ const Operation scan_operation{
     .vjp = pull_back_loop,
     .cost =
         [](const NodeView& node) {
-          const Loop& loop = loop_of(node.attributes());
-          return cost_of_forward(loop, division_given(node, loop));
+          return cost_of_forward(loop_of(node.attributes()), division_of_forward(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          const Loop& loop = loop_of(node.attributes());
-          return forward_memory(loop, threads, division_given(node, loop));
+          return forward_memory(loop_of(node.attributes()), threads, division_of_forward(node));
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
@@ -115,19 +121,17 @@ const Operation scan_adjoint_operation{
         },
     .cost =
         [](const NodeView& node) {
-          const LoopGradient& gradient = gradient_of(node.attributes());
-          return cost_of_backward(gradient, division_given(node, gradient.loop()),
+          return cost_of_backward(gradient_of(node.attributes()), division_of_backward(node),
                                   room_given(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          const LoopGradient& gradient = gradient_of(node.attributes());
-          return backward_workspace(gradient, room_given(node),
-                                    division_given(node, gradient.loop()), threads);
+          return backward_workspace(gradient_of(node.attributes()), room_given(node),
+                                    division_of_backward(node), threads);
         },
     .in_place =
         [](const NodeView& node, std::size_t output) {
-          if (output + 1 < node.output_count()) return -1;
+          if (output + 1 < node.output_count() || room_given(node) == 0) return -1;
           return static_cast<int>(gradient_of(node.attributes()).loop().operand_count());
         },
     .half = HalfSupport::native,
@@ -232,15 +236,16 @@ std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vect
 }
 
 void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
-  const auto give = [&](NodeId node) {
+  const auto give = [&](NodeId node, Bytes bytes) {
     const ValueId room = room_of(tape, node);
-    tape.resize(room, state_budget_type(held_bytes(loop.loop(), division)).shape);
+    tape.resize(room, state_budget_type(bytes).shape);
     const auto types = division_types(division);
     tape.resize(room - 2, types[0].shape);
     tape.resize(room - 1, types[1].shape);
   };
-  give(loop.forward);
-  std::ranges::for_each(loop.backward, give);
+  const Bytes bytes = held_bytes(loop.loop(), division);
+  give(loop.forward, bytes);
+  for (const NodeId node : loop.backward) give(node, division.kept > 0 ? 0 : bytes);
 }
 
 LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes room,

@@ -11,7 +11,8 @@ namespace palimpsest {
 
 // The last three outputs of each part are decided by the plan. Two have no elements: the sizes of
 // their shapes encode a `LoopDivision` (0 for unlimited bytes), except the number of snapshots and
-// that of steps that keep values. The last output is the memory for held states and kept values.
+// that of steps that keep values. The last output is the memory for held states and kept values. A
+// backward part uses up that of the forward part, but only reads it if there are kept values.
 
 inline std::array<ValueType, 2> division_types(const LoopDivision& division) {
   internal_check(division.share > 0, "a step of a loop has no share of its memory");
@@ -27,9 +28,10 @@ inline ValueType state_budget_type(Bytes bytes) {
 /// The division that these types encode, with 0 snapshots, and the memory of `room` bytes.
 LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes room,
                          const Loop& loop);
-inline LoopDivision division_given(std::span<const Operand> outputs, const Loop& loop) {
+inline LoopDivision division_given(std::span<const Operand> outputs, const Operand& room,
+                                   const Loop& loop) {
   const auto last = outputs.last(3);
-  return division_in(last[0].type, last[1].type, last[2].type.bytes(), loop);
+  return division_in(last[0].type, last[1].type, room.type.bytes(), loop);
 }
 
 /// Adds the work of one part to the counts of `loop`. `reversed` is the number of steps run to be

@@ -247,7 +247,7 @@ class RecordedSteps final : public LoopSteps {
            const Addresses& arguments, const Addresses& results) {
     RunOptions options{.memory_budget = std::ssize(memory_), .threads = threads_};
     options.simplify = false;  // the next step may have other constants
-    LoopBudgets loops(false);
+    LoopBudgets loops(LoopBudgets::Keeps::states);
     const OrRefusal<BufferProgramPtr> program =
         programs_.find_or_compile(recorded.tape, wanted, options, loops);
     if (!program) refuse(step, program.refusal());

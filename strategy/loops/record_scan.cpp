@@ -115,7 +115,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
 /// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
           std::span<const Var> captured, std::uint32_t round, std::byte* to) {
-  LoopBudgets loops;
+  LoopBudgets loops(LoopBudgets::Keeps::states);
   const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
   const BufferProgramPtr program =
       compile_for_buffers(step.tape, interface, {.threads = 1}, loops).take();

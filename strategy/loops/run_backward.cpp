@@ -163,14 +163,14 @@ LoopDivision division_alone(const LoopGradient& gradient, Bytes run_budget, int 
 
 Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const LoopDivision& division,
                          int threads) {
-  if (room > 0) return backward_memory(gradient, threads, division);
+  if (room > 0 || division.kept > 0) return backward_memory(gradient, threads, division);
   const LoopDivision own = division_alone(gradient, division.run_budget, threads);
   return held_bytes(gradient.loop(), own) + backward_memory(gradient, threads, own);
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   const Loop& loop = gradient.loop();
-  LoopDivision division = division_given(call.outputs, loop);
+  LoopDivision division = division_given(call.outputs, call.inputs[loop.operand_count()], loop);
   if (division.kept > 0) return run_backward_from_kept(gradient, call, division);
   const Operand& snapshots = call.inputs[loop.operand_count()];
   const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;

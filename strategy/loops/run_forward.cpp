@@ -100,7 +100,7 @@ void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const A
 }
 
 void run_forward(const Loop& loop, const KernelCall& call) {
-  const LoopDivision division = division_given(call.outputs, loop);
+  const LoopDivision division = division_given(call.outputs, call.outputs.back(), loop);
   if (division.kept > 0) return run_forward_keeping(loop, call, division);
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);

@@ -21,7 +21,7 @@ class KeptRoom {
         values_at_(memory + bytes_in_row(loop.steps(), loop.state())),
         first_kept_(loop.steps() - division.kept) {}
 
-  /// Valid until the call after the next, which must not be for the state after the next.
+  /// Valid until another state whose number is of the same parity is asked for.
   const Addresses& state(std::uint32_t step) {
     if (step == 0) return first_;
     Addresses& at = at_[step % 2];

@@ -194,6 +194,60 @@ TEST_CASE("several derivatives of a loop read the same kept values") {
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
 }
 
+TEST_CASE("a loop that is recorded again with another body keeps its own values") {
+  const auto run = [](Tape& tape, bool is_swapped, const LoopOptions& options) {
+    const Var x = tape.parameter(numbers({8, 8}, 1));
+    const Var w = tape.parameter(numbers({8, 8}, 2));
+    const Var end = scan(
+        x, 6,
+        [&](const Var& u, const StepNumber&) {
+          const Var first = is_swapped ? exp(u) : tanh(matmul(u, w));
+          const Var second = is_swapped ? tanh(matmul(u, w)) : exp(u);
+          return 0.1 * (first * second);
+        },
+        options);
+    const Gradients found = backward(sum(end * end));
+    return std::tuple(found[x], found[w], found.report().loops.at(0).kept_steps);
+  };
+  Tape tape;
+  for (const bool is_swapped : {false, true, false}) {
+    const auto [x, w, kept] = run(tape, is_swapped, {});
+    CHECK(kept == 6);
+    Tape other;
+    const auto [expected_x, expected_w, none] = run(other, is_swapped, {.check = true});
+    CHECK(none == 0);
+    CHECK(same_bits(x, expected_x));
+    CHECK(same_bits(w, expected_w));
+    tape.clear();
+  }
+}
+
+TEST_CASE("what a derivative reads may be the next state or an output in another shape") {
+  const auto run = [](const LoopOptions& options) {
+    Tape tape;
+    const Var x = tape.parameter(numbers({2, 32}, 1));
+    const Var w = tape.parameter(numbers({8, 8}, 2));
+    const LoopResult made = scan(
+        {x}, 10, {},
+        [&](std::span<const Var> state, std::span<const Var>, const StepNumber&) {
+          const Var square = reshape(state[0], {8, 8});
+          const Var next = tanh(matmul(square, w));
+          const Var other = exp(0.1 * matmul(w, square));
+          return LoopStep{{reshape(next * sigmoid(other), {2, 32}) + reshape(next, {2, 32})},
+                          {reshape(other, {64}), unsqueeze(next, 0)}};
+        },
+        options);
+    const Gradients found = backward(sum(made.state[0]) + sum(made.outputs[0] * made.outputs[0]) +
+                                     sum(exp(made.outputs[1])));
+    return std::tuple(found[x], found[w], found.report().loops.at(0).kept_steps);
+  };
+  const auto [x, w, kept] = run({});
+  const auto [expected_x, expected_w, none] = run({.check = true});
+  CHECK(kept == 10);
+  CHECK(same_bits(x, expected_x));
+  CHECK(same_bits(w, expected_w));
+}
+
 TEST_CASE("loops keep no values where these would cost more than they save, or cannot be kept") {
   const auto kept = [](std::int64_t cells, std::int64_t steps, const LoopOptions& options) {
     Tape tape;
