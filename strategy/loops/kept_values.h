@@ -31,8 +31,8 @@ struct KeptValues {
 /// operation with several results keeps all of them.
 std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward);
 
-/// False for loops whose steps are run again in any case: if their number is not known, if they are
-/// recorded one by one, with a codec, a disk, a journal, or hashes of states.
+/// False for loops of unknown length, and for those whose steps are recorded one by one. Also false
+/// for loops with a codec, a disk, a journal, or hashes of states.
 bool may_keep_values(const Loop& loop);
 
 /// The derivative of a step, with the next state and the kept values as further arguments after

@@ -148,7 +148,7 @@ class Search {
     const Bytes peak = keep_all_peak(division);
     return peak <= engine_part(planner).limit(peak, options_.memory_budget);
   }
-  /// What is left beside all states keeps values of steps.
+  /// Uses memory that is left when all states are held for values of steps.
   void keep_values(std::uint32_t snapshots) {
     Bytes bytes = 0;  // of a step of each loop
     std::uint32_t most = 0;

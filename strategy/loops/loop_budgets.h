@@ -27,8 +27,8 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
 /// program that it was asked for last.
 class LoopBudgets final : public LoopStateBudgets {
  public:
-  /// What loops may hold. Only states, where programs also serve other tapes of the same structure,
-  /// whose loops have not chosen values, or where the memory for values is not known.
+  /// Loops hold only states where programs also serve other tapes of the same structure, since the
+  /// loops of these have not chosen values. Likewise where the memory for values is not known.
   enum class Keeps : std::uint8_t { states, states_and_values };
   explicit LoopBudgets(Keeps keeps = Keeps::states_and_values) : keeps_(keeps) {}
 
