@@ -156,30 +156,36 @@ struct PointwiseKernel {
   void (*number)(const Attributes& attributes, std::byte* to) = nullptr;
 };
 
-/// A streaming reduction with the same bits as `compute`. Each result is made of `elements`
-/// contiguous elements, and the results' elements follow each other. Null functions mean that there
-/// is none.
+/// A streaming reduction with the same bits as `compute`. Rows of `columns` contiguous elements are
+/// reduced to `columns` adjacent results, each of which takes one element of each row. So many
+/// results are made of `elements` contiguous elements, and the elements of the next ones follow.
+/// Null functions mean that there is none.
 ///
-/// A result is split into segments of `segment` elements (the last may be shorter), which may be
-/// folded concurrently. Between `begin` and `end` a segment is passed in pieces, in order. Each
-/// piece is a multiple of `piece` elements or ends the segment.
+/// The elements of such results are split into segments of `segment` elements (the last may be
+/// shorter), which are whole rows and may be folded concurrently. Between `begin` and `end` a
+/// segment is passed in pieces, in order. Each piece is a multiple of `piece` elements or ends the
+/// segment.
 struct FoldKernel {
-  static constexpr std::int64_t piece = 256;
-  static constexpr std::int64_t state_bytes = 640;  ///< of a segment being folded, aligned to 64
-  static constexpr std::int64_t total_bytes = 8;    ///< distance between the totals of two segments
-
   std::int64_t elements = 0;
+  std::int64_t columns = 1;
   std::int64_t segment = 0;
-  void (*begin)(std::byte* state, std::int64_t elements) = nullptr;
+  std::int64_t piece = 0;
+  std::int64_t state_bytes = 0;  ///< of a segment being folded, aligned to 64
+  void (*begin)(std::byte* state, std::int64_t elements, std::int64_t columns) = nullptr;
   void (*add)(std::byte* state, const std::byte* x, std::int64_t n) = nullptr;
-  void (*end)(std::byte* state, std::byte* total) = nullptr;
-  /// Computes the result from the totals of its segments, which it may overwrite.
+  /// Writes `columns` totals.
+  void (*end)(std::byte* state, std::byte* totals) = nullptr;
+  /// Computes `columns` results from the totals of their segments, which it may overwrite.
   void (*finish)(const Attributes& attributes, std::byte* totals, std::int64_t segments,
-                 std::byte* to) = nullptr;
+                 std::int64_t columns, std::byte* to) = nullptr;
   /// Computes `count` results of `elements` elements each, at once. Null if `elements` is larger
-  /// than `piece`, and optional otherwise. The other functions serve results of 16-bit types.
+  /// than `piece`, or `columns` than 1, and optional otherwise. The other functions serve results
+  /// of 16-bit types.
   void (*rows)(const Attributes& attributes, const std::byte* x, std::int64_t count,
                std::int64_t elements, std::byte* to) = nullptr;
+
+  /// Distance between the totals of two segments.
+  std::int64_t total_bytes() const { return columns * 8; }
 };
 
 /// An epilogue: an elementwise operation applied in place to a kernel's output while that is still

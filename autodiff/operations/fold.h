@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "autodiff/operations/gather_rows.h"
+#include "autodiff/operations/piece_fold.h"
 #include "autodiff/operations/reduction.h"
-#include "autodiff/operations/row_fold.h"
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
 
@@ -115,9 +115,10 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
               std::int64_t width, const T* center, Total<T>* totals) {
   if constexpr (!Mapping<Rule, T>) {
     if (width == 1 && stride == 1) {
-      RowFold<Rule, T> fold(rows, totals[0]);
+      alignas(64) T sums[fold_lanes];
+      PieceFold<Rule, T> fold(1, rows, sums, totals);
       fold.add(x, rows);
-      totals[0] = fold.total();
+      fold.finish();
       return;
     }
   }
@@ -130,8 +131,20 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 std::int64_t groups_together(const ReductionWalk& reduction);
 
 /// Folds `groups` adjacent groups of few short rows into `totals`, with the bits of `fold_run` for
-/// each group. If the number of rows has no code of its own, copies rows of equal number next to
-/// each other, so that the loops over columns are long.
+/// each group. In the tile, rows of equal number are next to each other (see `gather_rows`), so
+/// that the loops over columns are long.
+template <class Rule, class T>
+void fold_gathered(const Rule& rule, const ReductionWalk& reduction, const T* tile,
+                   std::int64_t groups, const T* center, Total<T>* totals) {
+  const std::int64_t rows = reduction.rows();
+  const std::int64_t columns = reduction.columns();
+  const std::int64_t width = groups * columns;
+  const std::int64_t lanes = std::max<std::int64_t>(std::min(fold_lanes / columns, rows / 2), 1);
+  std::fill_n(totals, width, Rule::template identity<Total<T>>());
+  fold_lanes_of<Rule, T>(rule, tile, rows, width, width, lanes, center, totals);
+}
+
+/// Likewise, of groups as they are in memory, by code for their number of rows if there is any.
 template <class Rule, class T>
 void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const T* x,
                      std::int64_t groups, const T* center, Total<T>* totals) {
@@ -140,12 +153,22 @@ void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const T* 
   if constexpr (std::is_floating_point_v<T> && !Mapping<Rule, T>) {
     if (columns == 1 && fold_short_rows_directly<Rule>(x, groups, rows, totals)) return;
   }
-  const std::int64_t width = groups * columns;
   alignas(64) T tile[most_short_elements];
   gather_rows(x, groups, rows, columns, tile);
-  const std::int64_t lanes = std::max<std::int64_t>(std::min(fold_lanes / columns, rows / 2), 1);
-  std::fill_n(totals, width, Rule::template identity<Total<T>>());
-  fold_lanes_of<Rule, T>(rule, tile, rows, width, width, lanes, center, totals);
+  fold_gathered(rule, reduction, tile, groups, center, totals);
+}
+
+/// Calls `f(first, count)` for adjacent groups that are folded together, from group `first` on.
+template <class F>
+void for_groups_together(const ReductionWalk& reduction, std::int64_t together, F f) {
+  const std::int64_t groups = reduction.groups();
+  const double cost = static_cast<double>(reduction.rows() * reduction.columns() * together);
+  parallel_chunks(divide_up(groups, together), grain_for(cost), [&](auto begin, auto end) {
+    for (std::int64_t first = begin * together; first < std::min(end * together, groups);
+         first += together) {
+      f(first, std::min(together, groups - first));
+    }
+  });
 }
 
 /// Folds x into y by `rule`. `center` is null or holds one number per result for the rule. It may
@@ -187,17 +210,11 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
   };
 
   if (const std::int64_t together = groups_together(reduction); together > 1) {
-    const std::int64_t groups = reduction.groups();
-    const double cost = static_cast<double>(reduction.rows() * columns * together);
-    parallel_chunks(divide_up(groups, together), grain_for(cost), [&](auto begin, auto end) {
+    for_groups_together(reduction, together, [&](std::int64_t first, std::int64_t count) {
       alignas(64) Total<T> totals[fold_columns];
-      for (std::int64_t first = begin * together; first < std::min(end * together, groups);
-           first += together) {
-        const std::int64_t count = std::min(together, groups - first);
-        fold_short_rows<Rule, T>(rule, reduction, x + reduction.group_offset(first), count,
-                                 center == nullptr ? nullptr : center + first * columns, totals);
-        finish(first * columns, count * columns, totals);
-      }
+      fold_short_rows<Rule, T>(rule, reduction, x + reduction.group_offset(first), count,
+                               center == nullptr ? nullptr : center + first * columns, totals);
+      finish(first * columns, count * columns, totals);
     });
     return;
   }

@@ -57,18 +57,24 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
-/// Null for few short rows, and for those without code of their own; they do not benefit.
+/// Null where that would not pay: for few short rows, for those without code of their own, for few
+/// rows of several columns, and for columns whose sums would fill a cache.
 template <class Rule>
 FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);
   const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
-  const bool side_by_side = reduction.columns() == 1 && reduction.run() == reduction.rows();
+  const std::int64_t rows = reduction.rows();
+  const std::int64_t columns = reduction.columns();
+  if (reduction.run() != rows) return {};
   constexpr std::int64_t few = 8;
-  const bool is_long = reduction.rows() >= fold_lanes;
-  if (!side_by_side || !(is_long || reduction.groups() > few)) return {};
+  constexpr std::int64_t few_rows = 16;
+  constexpr std::int64_t most_columns = 2048;
+  const bool is_long = rows * columns >= fold_lanes && (columns == 1 || rows >= few_rows);
+  const bool has_many = columns == 1 && reduction.groups() > few;
+  if (columns > most_columns || !(is_long || has_many)) return {};
   return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
-    if (!is_long && !folds_directly<T>(reduction.rows())) return FoldKernel();
-    return row_fold_kernel<Rule, T>(reduction.rows(), FoldPlan(reduction).segment_rows);
+    if (!is_long && !folds_directly<T>(rows)) return FoldKernel();
+    return piece_fold_kernel<Rule, T>(rows, columns, FoldPlan(reduction).segment_rows);
   });
 }
 

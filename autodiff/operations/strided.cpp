@@ -286,11 +286,10 @@ void visit_word(std::int64_t element_bytes, F f) {
 Gather::Gather(const Shape& sizes, const Access& access)
     : box_(simplified({sizes, access.strides, strides_of(sizes)})), offset_(access.offset) {}
 
-bool Gather::is_smooth() const {
-  constexpr std::int64_t long_enough = 16;
+bool Gather::has_rows(std::int64_t shortest) const {
   const int last = box_.sizes.rank() - 1;
   const std::int64_t inner = box_.from[at(last)];
-  return (inner == 0 || inner == 1) && (last == 0 || box_.sizes[last] >= long_enough);
+  return (inner == 0 || inner == 1) && (last == 0 || box_.sizes[last] >= shortest);
 }
 
 void Gather::copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,

@@ -39,7 +39,16 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
       accumulation_(tape.node_count(), none),
       epilogue_(tape.node_count(), none),
       moved_of_(tape.node_count(), none),
-      read_whole_(wanted) {
+      read_whole_(wanted),
+      reads_(tape.value_count(), 0) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!needed_[node]) continue;
+    // Several nodes may read a view.
+    const std::uint8_t reads = tape.operation(node).view ? 2 : 1;
+    for (const ValueId input : tape.inputs(node)) {
+      reads_[input] = static_cast<std::uint8_t>(std::min(reads_[input] + reads, 2));
+    }
+  }
   for (NodeId node = tape.node_count(); node-- > 0;) {
     if (!needed_[node]) continue;
     const ValueId output = tape.first_output(node);
@@ -57,6 +66,12 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
     if (needed_[node]) link(node);
   }
   first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+}
+
+FoldShape AccessMaps::fold_shape(NodeId node) const {
+  if (!fold_[node]) return {};
+  const FoldKernel kernel = tape_.operation(node).fold(NodeView(tape_.nodes(), node));
+  return {kernel.elements, kernel.columns};
 }
 
 void AccessMaps::accumulate() {
@@ -142,7 +157,12 @@ bool AccessMaps::only_moves(NodeId node) const {
   if (present_[output]) return false;
   const NodeView view(tape_.nodes(), node);
   if (operation.access != nullptr) {
-    return Gather(view.output().shape, operation.access(view)).is_smooth();
+    // Long rows cost little more than contiguous memory, however often they are read. Moving short
+    // ones takes as long in the only reader as before it.
+    constexpr std::int64_t long_row = 16;
+    const bool is_read_once = reads_[output] == 1;
+    return Gather(view.output().shape, operation.access(view))
+        .has_rows(is_read_once ? 1 : long_row);
   }
   return operation.view || (operation.stretches != nullptr && !operation.stretches(view).empty());
 }

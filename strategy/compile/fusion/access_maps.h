@@ -21,6 +21,18 @@ struct ReadPart {
   double number = 0;
 };
 
+/// The elements of a reduction: `elements` of them become `columns` results (see `FoldKernel`).
+struct FoldShape {
+  std::int64_t elements = 0;  ///< 0 for nodes that do not reduce
+  std::int64_t columns = 0;
+
+  bool operator==(const FoldShape&) const = default;
+  /// True if reductions of both shapes can run in one group.
+  bool fits(const FoldShape& other) const {
+    return elements == 0 || other.elements == 0 || *this == other;
+  }
+};
+
 /// How an elementwise node reads one of its inputs.
 struct AccessMap {
   std::vector<ReadPart> parts;
@@ -64,8 +76,10 @@ class AccessMaps {
   bool may_be_in_group(NodeId node) const {
     return pointwise_[node] && !tape_.inputs(node).empty();
   }
-  /// True when the node has to run and reduces rows of its input, in order, as part of a group.
+  /// True when the node has to run and reduces its input, in order, as part of a group.
   bool is_fold(NodeId node) const { return fold_[node]; }
+  /// Of a node that `is_fold`; without elements for others.
+  FoldShape fold_shape(NodeId node) const;
   /// True for a constant that a pointwise node fills in, the same for every element.
   bool is_number(ValueId value) const;
   /// The GEMM accumulate that makes the node; null for other nodes. The node then reads the
@@ -119,6 +133,7 @@ class AccessMaps {
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: a target, or read by a node that is not elementwise
+  std::vector<std::uint8_t> reads_;  // by value: number of nodes that read it; 2 for more
 };
 
 }  // namespace palimpsest

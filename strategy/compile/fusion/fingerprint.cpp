@@ -58,7 +58,9 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
     const NodeView view(tape.nodes(), node);
     put_costs(view, threads, put);
     if (operation.fold != nullptr) {
-      put(static_cast<std::uint64_t>(operation.fold(view).elements));
+      const FoldKernel kernel = operation.fold(view);
+      put(static_cast<std::uint64_t>(kernel.elements));
+      put(static_cast<std::uint64_t>(kernel.columns));
     }
     if (operation.access != nullptr) {
       const Access access = operation.access(view);

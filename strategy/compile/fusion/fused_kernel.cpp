@@ -28,6 +28,7 @@ std::uint64_t FusedKernel::layout_hash() const {
   Digest digest;
   const auto put = [&](auto... numbers) { (digest.put(static_cast<std::uint64_t>(numbers)), ...); };
   put(elements_, folds_.size(), instructions_.size());
+  if (!folds_.empty()) put(folds_[0].kernel.elements, folds_[0].kernel.columns);
   for (const SlotInfo& slot : slots_) {
     put(slot.place, slot.index, slot.dtype, slot.held, slot.step, slot.offset);
   }
@@ -89,7 +90,7 @@ FusedKernel::Slot FusedKernel::compute(NodeId node, PointwiseKernel kernel, Half
 }
 
 void FusedKernel::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
-  internal_check(kernel.rows == nullptr || kernel.elements <= FoldKernel::piece,
+  internal_check(kernel.rows == nullptr || (kernel.elements <= kernel.piece && kernel.columns == 1),
                  "an operation folds long results by rows");
   outputs_ = std::max(outputs_, output + 1);
   folds_.push_back({kernel, node, wide(node, input), output});
@@ -168,9 +169,9 @@ void FusedKernel::place_tiles() {
     return;
   }
   tile_elements_ = std::min(tile_elements_, round_up(std::max<std::int64_t>(elements_, 1), line));
-  // Whole results, or pieces of one result.
-  const std::int64_t row = folds_[0].kernel.elements;
-  const std::int64_t unit = row <= tile_elements_ ? row : FoldKernel::piece;
+  // Whole results, or pieces of results.
+  const FoldKernel& kernel = folds_[0].kernel;
+  const std::int64_t unit = kernel.elements <= tile_elements_ ? kernel.elements : kernel.piece;
   tile_elements_ = std::max(tile_elements_ / unit * unit, unit);
 }
 
@@ -272,15 +273,23 @@ bool FusedKernel::may_write_over(std::uint32_t output, std::uint32_t input) cons
 
 Bytes FusedKernel::tile_bytes() const { return aligned(tile_elements_ * widest_); }
 
+/// Bytes for a reduction in one thread: its state, and behind it the totals of a segment.
+Bytes FusedKernel::fold_bytes() const {
+  if (folds_.empty()) return 0;
+  const FoldKernel& kernel = folds_[0].kernel;
+  return kernel.state_bytes + aligned(kernel.total_bytes());
+}
+
 /// Bytes of one thread's share of the workspace.
 Bytes FusedKernel::share() const {
-  return tiles_ * tile_bytes() + static_cast<Bytes>(folds_.size()) * FoldKernel::state_bytes;
+  return tiles_ * tile_bytes() + static_cast<Bytes>(folds_.size()) * fold_bytes();
 }
 
 /// Bytes before the threads' shares, for the totals of segments where results have several.
 Bytes FusedKernel::totals() const {
   if (folds_.empty() || cut_.segments == 1) return 0;
-  return aligned(static_cast<Bytes>(folds_.size()) * cut_.count * FoldKernel::total_bytes);
+  const Bytes total_bytes = folds_[0].kernel.total_bytes();
+  return aligned(static_cast<Bytes>(folds_.size()) * cut_.count * total_bytes);
 }
 
 Bytes FusedKernel::workspace(int threads) const {

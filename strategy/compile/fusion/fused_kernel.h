@@ -53,7 +53,7 @@ class FusedKernel {
   Slot compute(NodeId node, PointwiseKernel kernel, HalfSupport half, DType dtype,
                std::span<const Slot> inputs, std::uint32_t output);
   /// Appends a reduction. `input` is made by an instruction; the result of `node` is written to
-  /// output `output`. All reductions of a program have an equal number of elements per result.
+  /// output `output`. All reductions of a program have an equal number of elements and columns.
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
   /// Sets the attributes of nodes that make a constant here to `given(node)`, where that is not
   /// null. The attributes on the tape are then ignored.
@@ -182,9 +182,9 @@ class FusedKernel {
   struct Cut {
     std::int64_t count;     ///< number of parts
     std::int64_t grain;     ///< parts per task
-    std::int64_t elements;  ///< per result; all elements without reductions
+    std::int64_t elements;  ///< reduced together; all elements without reductions
     std::int64_t segment;   ///< elements per part
-    std::int64_t segments;  ///< parts per result
+    std::int64_t segments;  ///< parts of elements that are reduced together
 
     std::int64_t begin(std::int64_t part) const {
       return part / segments * elements + part % segments * segment;
@@ -217,11 +217,13 @@ class FusedKernel {
   void find_seams();
   void cut();
   Bytes tile_bytes() const;
+  Bytes fold_bytes() const;
   Bytes share() const;
   Bytes totals() const;
-  /// Writes a result of a reduction, combined from the totals of its segments.
+  /// Writes the results of the reduced elements number `group`, combined from the totals of their
+  /// segments. `scratch` has room for the results in f32.
   void finish(const Fold& fold, const Tape& tape, std::byte* totals, const Operand& output,
-              std::int64_t result) const;
+              std::int64_t group, std::byte* scratch) const;
 
   std::int64_t elements_;
   std::vector<SlotInfo> slots_;

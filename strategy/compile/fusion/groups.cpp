@@ -45,16 +45,10 @@ std::int64_t Groups::elements(NodeId node) const {
   return tape_.shape(value).elements();
 }
 
-/// The number of elements per result of a reduction; 0 for another node.
-std::int64_t Groups::folded(NodeId node) const {
-  if (!access_maps_.is_fold(node)) return 0;
-  return tape_.operation(node).fold(NodeView(tape_.nodes(), node)).elements;
-}
-
 /// Adds the node to the unit, which may be a new one.
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
-    units_.push_back({{}, next_place_++, none, 0, 0});
+    units_.push_back({{}, next_place_++, none, {}, 0});
     if (access_maps_.may_be_in_group(node)) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);
@@ -101,10 +95,8 @@ std::size_t Groups::most_members_with(NodeId node) const {
 /// place is after all that its members read, so only what the node reads matters.
 bool Groups::join(UnitId unit, NodeId node) {
   Growing& own = units_[unit];
-  const std::int64_t elements_per_result = folded(node);
-  if (own.folded != 0 && elements_per_result != 0 && own.folded != elements_per_result) {
-    return false;
-  }
+  const FoldShape folded = access_maps_.fold_shape(node);
+  if (!own.folded.fits(folded)) return false;
   if (own.members.size() + 1 > most_members_with(node)) return false;
   std::int64_t behind = -1;  // largest place of an input
   for (const Link& link : access_maps_.links(node)) {
@@ -119,7 +111,7 @@ bool Groups::join(UnitId unit, NodeId node) {
   const bool has_readers = own.first_reader != none;
   if (has_readers && own.place <= behind) return false;
   if (!has_readers) own.place = next_place_++;
-  own.folded = std::max(own.folded, elements_per_result);
+  if (folded.elements > 0) own.folded = folded;
   settle(unit, node);
   return true;
 }
@@ -129,11 +121,11 @@ bool Groups::join(UnitId unit, NodeId node) {
 bool Groups::merge(std::span<const UnitId> units, NodeId node) {
   std::vector<NodeId> members{node};
   std::uint32_t before = none;  // smallest place of a reader
-  std::int64_t together = folded(node);
+  FoldShape together = access_maps_.fold_shape(node);
   for (const UnitId unit : units) {
-    const std::int64_t own = units_[unit].folded;
-    if (own != 0 && together != 0 && own != together) return false;
-    together = std::max(together, own);
+    const FoldShape& own = units_[unit].folded;
+    if (!together.fits(own)) return false;
+    if (own.elements > 0) together = own;
     members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
     before = std::min(before, units_[unit].first_reader);
   }

@@ -44,11 +44,10 @@ class Groups {
     std::uint32_t place;
     std::uint32_t first_reader = none;  // units at smaller places do not read this one
     std::int64_t elements = 0;          // of an elementwise group
-    std::int64_t folded = 0;            // elements per result of its reductions
+    FoldShape folded;                   // of its reductions
   };
 
   std::int64_t elements(NodeId node) const;
-  std::int64_t folded(NodeId node) const;
   bool add_to_others(NodeId node);
   std::vector<UnitId> candidates(NodeId node) const;
   std::size_t most_members_with(NodeId node) const;

@@ -77,12 +77,11 @@ class SiblingFusion {
     return tape_.shape(tape_.first_output(unit.own[0])).elements();
   }
 
-  /// The number of elements per result of the group's reductions; 0 without any.
-  std::int64_t folded(const Unit& unit) const {
+  /// The shape of the group's reductions.
+  FoldShape folded(const Unit& unit) const {
     const auto fold =
         std::ranges::find_if(unit.own, [&](NodeId node) { return access_maps_.is_fold(node); });
-    if (fold == unit.own.end()) return 0;
-    return tape_.operation(*fold).fold(NodeView(tape_.nodes(), *fold)).elements;
+    return fold == unit.own.end() ? FoldShape() : access_maps_.fold_shape(*fold);
   }
 
   /// True when a unit before `later` reads a value of the unit.
@@ -96,9 +95,7 @@ class SiblingFusion {
     const Unit& a = units_[earlier];
     const Unit& b = units_[later];
     if (elements(a) != elements(b) || is_read_before(earlier, later)) return false;
-    const std::int64_t of_a = folded(a);
-    const std::int64_t of_b = folded(b);
-    if (of_a != 0 && of_b != 0 && of_a != of_b) return false;
+    if (!folded(a).fits(folded(b))) return false;
     return together(a, b).nodes().size() <= most_together && are_in_order(earlier, later) &&
            takes_no_more(earlier, later);
   }

@@ -63,14 +63,18 @@ void FusedKernel::leave_out_roundings() {
 }
 
 void FusedKernel::finish(const Fold& fold, const Tape& tape, std::byte* totals,
-                         const Operand& output, std::int64_t result) const {
+                         const Operand& output, std::int64_t group, std::byte* scratch) const {
   const DType dtype = output.dtype();
-  std::byte* const to = output.data + result * size_of(dtype);
-  Number number;
+  const std::int64_t columns = fold.kernel.columns;
+  std::byte* const to = output.data + group * columns * size_of(dtype);
   const bool rounds = is_half(dtype);
-  fold.kernel.finish(tape.attributes(fold.node), totals, cut_.segments,
-                     rounds ? number.bytes.data() : to);
-  if (rounds) convert_one(compute_dtype(dtype), number.bytes.data(), dtype, to);
+  fold.kernel.finish(tape.attributes(fold.node), totals, cut_.segments, columns,
+                     rounds ? scratch : to);
+  if (!rounds) return;
+  const DType wide = compute_dtype(dtype);
+  for (std::int64_t i = 0; i < columns; ++i) {
+    convert_one(wide, scratch + i * size_of(wide), dtype, to + i * size_of(dtype));
+  }
 }
 
 }  // namespace palimpsest

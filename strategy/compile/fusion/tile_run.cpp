@@ -166,7 +166,7 @@ class FusedKernel::Run {
   void fold(std::size_t index, std::int64_t first, std::int64_t n) const {
     const Fold& fold = program_.folds_[index];
     const FoldKernel& kernel = fold.kernel;
-    std::byte* const state = states_ + static_cast<std::int64_t>(index) * FoldKernel::state_bytes;
+    std::byte* const state = states_ + static_cast<Bytes>(index) * program_.fold_bytes();
     const std::byte* x = place(fold.from, first);
     const std::int64_t element_bytes = program_.slots_[fold.input].element_bytes();
     const Operand& output = outputs_[fold.output];
@@ -179,19 +179,19 @@ class FusedKernel::Run {
       const std::int64_t part = cut_.part(first);
       const std::int64_t part_end = cut_.begin(part + 1);
       const std::int64_t count = std::min(end, part_end) - first;
-      if (first == cut_.begin(part)) kernel.begin(state, part_end - first);
+      if (first == cut_.begin(part)) kernel.begin(state, part_end - first, kernel.columns);
       kernel.add(state, x, count);
       x += count * element_bytes;
       first += count;
       if (first < part_end) continue;
       if (cut_.segments > 1) {
         const std::int64_t total = static_cast<std::int64_t>(index) * cut_.count + part;
-        kernel.end(state, totals_ + total * FoldKernel::total_bytes);
+        kernel.end(state, totals_ + total * kernel.total_bytes());
         continue;
       }
-      alignas(FoldKernel::total_bytes) std::byte total[FoldKernel::total_bytes];
+      std::byte* const total = state + kernel.state_bytes;
       kernel.end(state, total);
-      program_.finish(fold, tape_, total, output, part);
+      program_.finish(fold, tape_, total, output, part, state);
     }
   }
 
@@ -275,9 +275,9 @@ void FusedKernel::run(const Tape& tape, std::span<const Operand> inputs,
   if (cut_.segments == 1) return;
   for (const Fold& fold : folds_) {
     const Operand& output = outputs[fold.output];
-    for (std::int64_t result = 0; result < output.elements(); ++result) {
-      finish(fold, tape, totals, output, result);
-      totals += cut_.segments * FoldKernel::total_bytes;
+    for (std::int64_t group = 0; group < elements_ / cut_.elements; ++group) {
+      finish(fold, tape, totals, output, group, shares.data());
+      totals += cut_.segments * fold.kernel.total_bytes();
     }
   }
 }

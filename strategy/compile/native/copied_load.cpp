@@ -65,6 +65,21 @@ bool is_better_copied(const Ranges& ranges, std::int64_t element_bytes) {
   return count > few_ranges && elements_of(ranges) * element_bytes < count * long_range_bytes;
 }
 
+std::int64_t whole_row(const GroupParts& parts, const Ranges& ranges) {
+  constexpr std::int64_t shortest = 8;
+  const auto row_in = [](const auto& self, const Ranges& each) -> std::int64_t {
+    if (each.size() != 1) return 0;
+    return each[0].is_repeated() ? self(self, each[0].body) : each[0].count;
+  };
+  if (ranges.empty() || !ranges[0].is_repeated()) return 0;
+  const std::int64_t row = row_in(row_in, ranges[0].body);
+  const bool has_one_length = std::ranges::all_of(ranges, [&](const ElementRange& range) {
+    return range.is_repeated() && row_in(row_in, range.body) == row;
+  });
+  const bool is_one = has_one_length && row >= shortest && row <= longest_row;
+  return is_one && parts.keeps_whole(row) ? row : 0;
+}
+
 CopiedLoad::CopiedLoad(const GroupParts& parts, std::uint32_t slot, std::int64_t strip, bool whole)
     : parts_(parts),
       slot_(slot),
@@ -123,8 +138,10 @@ void CopiedLoad::write(std::span<const ElementRange> ranges, const std::string& 
     const std::string row = repetition(depth);
     const std::int64_t length = elements / range.count;
     const std::string at = moved(begin, row, length);
-    to += "  for (i64 " + row + " = from_row(first, " + begin + ", " + text_of(length) + "); " +
-          row + " < " + text_of(range.count) + " && " + at + " < end; ++" + row + ") {\n";
+    to += range.body.size() == 1 && length <= longest_row ? "  INDEPENDENT for" : "  for";
+    to += " (i64 " + row + " = from_row(first, " + begin + ", " + text_of(length) + "), end_" +
+          row + " = to_row(end, " + begin + ", " + text_of(length) + ", " + text_of(range.count) +
+          "); " + row + " < end_" + row + "; ++" + row + ") {\n";
     if (length <= longest_row) {
       write_row(range.body, at, depth + 1, to);
     } else {

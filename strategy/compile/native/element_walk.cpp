@@ -42,17 +42,62 @@ void append_pieces(const LoadedPart& loaded, std::int64_t shift, std::vector<Pie
   }
 }
 
-/// The ranges of a single part, one loop for each axis; nothing if it is not a box as a whole.
-std::optional<Ranges> box_walk(const LoadedPart& loaded) {
-  if (loaded.from == nullptr) return Ranges{{loaded.end - loaded.begin, {{loaded.part, 0, 0}}}};
-  const StridedBox& box = loaded.from->box();
-  if (box.sizes.elements() != loaded.end - loaded.begin) return {};
-  const int last = box.sizes.rank() - 1;
-  Access access{loaded.part, loaded.from->offset(), box.from[at(last)]};
-  for (int axis = last - 1; axis >= 0; --axis) access.moves.push_back(box.from[at(axis)]);
-  Ranges ranges{{box.sizes[last], {std::move(access)}}};
-  for (int axis = last - 1; axis >= 0; --axis) {
-    ranges = {ElementRange{box.sizes[axis], {}, std::move(ranges)}};
+/// The part of a load that is one box as a whole, from the innermost axis outwards.
+struct Box {
+  explicit Box(const LoadedPart& loaded) : access{loaded.part, 0, 0} {
+    if (loaded.from == nullptr) {
+      append(loaded.end - loaded.begin, 0);
+      return;
+    }
+    const StridedBox& box = loaded.from->box();
+    access.offset = loaded.from->offset();
+    for (int axis = box.sizes.rank() - 1; axis >= 0; --axis) {
+      append(box.sizes[axis], box.from[at(axis)]);
+    }
+  }
+  void append(std::int64_t size, std::int64_t step) {
+    if (size == 1) return;
+    sizes.push_back(size);
+    steps.push_back(step);
+  }
+
+  Access access;
+  std::vector<std::int64_t> sizes = {};
+  std::vector<std::int64_t> steps = {};
+  std::size_t axis = 0;  // the first one that is not walked in full
+};
+
+/// The ranges of loads of one box each, one loop for each axis; nothing if there are others, or if
+/// their axes do not divide each other.
+std::optional<Ranges> box_walk(std::span<const std::vector<LoadedPart>> loads, std::int64_t n) {
+  std::vector<Box> boxes;
+  for (const std::vector<LoadedPart>& parts : loads) {
+    const bool is_box = parts.size() == 1 && parts[0].begin == 0 && parts[0].end == n &&
+                        parts[0].period == 0 &&
+                        (parts[0].from == nullptr || parts[0].from->box().sizes.elements() == n);
+    if (!is_box) return {};
+    boxes.emplace_back(parts[0]);
+  }
+  if (boxes.empty() || n < 2) return {};
+  std::vector<std::int64_t> counts;  // of the loops, from the innermost
+  for (std::int64_t left = n; left > 1; left /= counts.back()) {
+    std::int64_t count = left;
+    for (const Box& box : boxes) count = std::min(count, box.sizes[box.axis]);
+    for (Box& box : boxes) {
+      std::int64_t& size = box.sizes[box.axis];
+      if (size % count != 0) return {};
+      std::int64_t& step = box.steps[box.axis];
+      (counts.empty() ? box.access.step : box.access.moves.emplace_back()) = step;
+      size /= count;
+      step *= count;
+      if (size == 1) ++box.axis;
+    }
+    counts.push_back(count);
+  }
+  Ranges ranges{{counts[0]}};
+  for (Box& box : boxes) ranges[0].accesses.push_back(std::move(box.access));
+  for (std::size_t level = 1; level < counts.size(); ++level) {
+    ranges = {ElementRange{counts[level], {}, std::move(ranges)}};
   }
   return ranges;
 }
@@ -227,9 +272,7 @@ std::int64_t ElementRange::elements() const {
 std::optional<std::vector<ElementRange>> element_walk(
     std::span<const std::vector<LoadedPart>> loads, std::int64_t n,
     std::span<const std::int64_t> periods) {
-  if (loads.size() == 1 && loads[0].size() == 1) {
-    if (std::optional<Ranges> ranges = box_walk(loads[0][0])) return ranges;
-  }
+  if (std::optional<Ranges> ranges = box_walk(loads, n)) return ranges;
   std::vector<std::vector<Piece>> pieces(loads.size());
   std::size_t count = 0;
   for (std::size_t load = 0; load < loads.size(); ++load) {

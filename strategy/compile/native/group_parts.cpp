@@ -9,7 +9,7 @@ namespace palimpsest {
 
 GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
     : elements(kernel.elements_),
-      result_elements(kernel.cut_.elements),
+      reduced_elements(kernel.cut_.elements),
       segment(kernel.cut_.segment),
       segments(kernel.cut_.segments),
       is_one_call(kernel.is_one_call()) {
@@ -28,6 +28,14 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
   add_operations(kernel, tape);
   add_folds(kernel, tape);
   add_periods(kernel, tape);
+}
+
+bool GroupParts::keeps_whole(std::int64_t row) const {
+  // Threads' shares of elementwise groups begin at multiples of this.
+  constexpr std::int64_t line = 64;
+  if (folds.empty()) return line % row == 0;
+  if (reduced_elements <= smallest_strip) return reduced_elements % row == 0;
+  return reduced_elements % row == 0 && segment % row == 0 && folds[0].kernel.piece % row == 0;
 }
 
 void GroupParts::add_values(const FusedKernel& kernel) {

@@ -42,7 +42,7 @@ class GroupParts {
     NodeId node;
     std::uint32_t input;   ///< slot
     std::uint32_t output;  ///< index of the output
-    bool is_sum;           ///< sums elements in the order of `RowFold`
+    bool is_sum;           ///< sums elements in the order of `PieceFold`
     bool returns_total;    ///< the result is the total itself
   };
   /// The source of a range of a load: an input, a constant of the group, or a literal number.
@@ -61,6 +61,11 @@ class GroupParts {
   /// True if the code is better inlined, so that values need not pass through memory.
   bool is_small() const { return elements <= most_inlined; }
   static constexpr std::int64_t most_inlined = 16;
+  static constexpr std::int64_t smallest_strip = 256;  ///< elements
+  static constexpr std::int64_t largest_strip = 1024;  ///< unless a piece of a reduction is larger
+
+  /// True if no strip begins or ends inside a row of so many elements.
+  bool keeps_whole(std::int64_t row) const;
 
   std::int64_t elements = 0;
   std::vector<Value> values;  ///< by slot
@@ -69,8 +74,9 @@ class GroupParts {
   std::vector<Load> loads;
   std::vector<Part> part_list;
   std::vector<std::int64_t> periods;  ///< lengths of rows and planes, for `element_walk`
-  /// How the elements are divided among calls: elements of a result, and of its segments.
-  std::int64_t result_elements = 0;
+  /// How the elements are divided among calls: elements that are reduced together, and those of
+  /// their segments.
+  std::int64_t reduced_elements = 0;
   std::int64_t segment = 0;
   std::int64_t segments = 1;
   bool is_one_call = true;  ///< all elements in one call

@@ -1,10 +1,12 @@
 #include "strategy/compile/native/group_source.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <optional>
 #include <string_view>
 
+#include "autodiff/operations/piece_fold.h"
 #include "strategy/compile/native/copied_load.h"
 #include "strategy/compile/native/formulas.h"
 #include "strategy/compile/native/source_text.h"
@@ -15,11 +17,13 @@ namespace {
 
 static_assert(sizeof(PointwiseCall) == 9 * sizeof(std::int64_t), "as in native_prelude.cpp");
 
-constexpr std::int64_t largest_strip = 1024;
+constexpr std::int64_t smallest_strip = GroupParts::smallest_strip;
+constexpr std::int64_t largest_strip = GroupParts::largest_strip;
+constexpr std::uint64_t block_pieces = fold_rows / 4;  // pieces of a reduction in a block of rows
 constexpr std::int64_t strip_bytes = 24 << 10;    // of all buffers together, well inside the cache
 constexpr std::size_t most_buffers = 48;          // they lie on the stack
 constexpr std::size_t most_summed_directly = 32;  // operations, each of which is written four times
-constexpr std::string_view local_total = "    _Alignas(8) char total[8];\n";
+constexpr std::int64_t most_on_stack = 512 << 10;  // bytes
 
 /// Writes the code of a group: stages, and calls of kernels between them, strip by strip.
 class Writer {
@@ -42,6 +46,10 @@ class Writer {
       return made;
     }
     choose_strip();
+    if (stack_bytes() > most_on_stack) {
+      made.problem = "its intermediate arrays are too large";
+      return made;
+    }
     std::string body;
     write_scalars(body);
     write_buffers(body);
@@ -133,6 +141,8 @@ class Writer {
     for (const Item& item : items_) {
       if (!item.stage) continue;
       std::vector<std::uint32_t> short_ones = direct_loads(*item.stage);
+      const auto together = walk_of(parts_, short_ones);
+      if (together && whole_row(parts_, *together) > 0) continue;
       std::erase_if(short_ones, std::not_fn(is_short));
       copy_all(short_ones);
       const std::vector<std::uint32_t> others = direct_loads(*item.stage);
@@ -149,18 +159,37 @@ class Writer {
            std::ranges::find(buffered_, true) != buffered_.end();
   }
 
-  void choose_strip() {
+  /// Bytes of all buffers, for one element.
+  std::int64_t buffered_bytes() const {
     std::int64_t bytes = 0;
     for (std::size_t slot = 0; slot < buffered_.size(); ++slot) {
       if (buffered_[slot]) bytes += size_of(parts_.values[slot].dtype);
     }
+    return bytes;
+  }
+
+  std::int64_t stack_bytes() const {
+    std::int64_t bytes = strip_ * buffered_bytes();
+    for (const GroupParts::Fold& fold : parts_.folds) {
+      bytes += fold.kernel.state_bytes + fold.kernel.total_bytes();
+    }
+    return bytes;
+  }
+
+  void choose_strip() {
+    const std::int64_t bytes = buffered_bytes();
     strip_ = largest_strip;
-    while (strip_ > FoldKernel::piece && strip_ * bytes > strip_bytes) strip_ /= 2;
+    while (strip_ > smallest_strip && strip_ * bytes > strip_bytes) strip_ /= 2;
     const bool fits =
         parts_.elements <= largest_strip && parts_.elements * bytes <= 2 * strip_bytes;
     if (parts_.is_one_call && fits) strip_ = parts_.elements;
-    if (!parts_.folds.empty() && parts_.result_elements <= strip_) {
-      strip_ = strip_ / parts_.result_elements * parts_.result_elements;
+    if (!parts_.folds.empty() && parts_.reduced_elements <= strip_) {
+      strip_ = strip_ / parts_.reduced_elements * parts_.reduced_elements;
+    } else if (!parts_.folds.empty()) {
+      // So many pieces that blocks of rows consist of whole strips.
+      const std::int64_t piece = parts_.folds[0].kernel.piece;
+      const auto pieces = static_cast<std::uint64_t>(std::max<std::int64_t>(strip_ / piece, 1));
+      strip_ = piece * static_cast<std::int64_t>(std::min(std::bit_floor(pieces), block_pieces));
     }
     is_whole_ = parts_.is_one_call && (!has_strips() || parts_.elements <= strip_);
   }
@@ -217,7 +246,7 @@ class Writer {
       to += "  for (i64 first = begin, end; first < end_of_all; first = end) {\n";
       to += "  end = smallest(first + " + text_of(strip_) + ", end_of_all);\n";
       if (is_long_row()) {
-        const std::string result = text_of(parts_.result_elements);
+        const std::string result = text_of(parts_.reduced_elements);
         const std::string segment = text_of(parts_.segment);
         to += "  const i64 result = first / " + result + ", inside = first % " + result + ";\n";
         to += "  const i64 begin_of_part = result * " + result + " + inside / " + segment + " * " +
@@ -262,7 +291,7 @@ class Writer {
     to += "  if (first == begin_of_part) {\n";
     for (const FoldText& text : texts) to += "    " + text.begin;
     to += "  }\n  if (end - first == " + text_of(strip_) + ") {\n";
-    stage.write_sums(sums, strip_, to);
+    stage.write_sums(sums, strip_, parts_.folds[0].kernel.piece / 4, to);
     to += "  } else {\n";
     stage.write_calls(false, to);
     for (const FoldText& text : texts) to += "    " + text.add;
@@ -326,22 +355,27 @@ class Writer {
     to += "    ((pointwise_kernel)table[" + std::to_string(kernel) + "])(&call);\n  }\n";
   }
 
-  /// True if a result has more elements than a strip.
-  bool is_long_row() const { return !parts_.folds.empty() && parts_.result_elements > strip_; }
+  /// True if more elements are reduced together than a strip has.
+  bool is_long_row() const { return !parts_.folds.empty() && parts_.reduced_elements > strip_; }
 
   static std::string state(std::size_t fold) { return "f" + std::to_string(fold); }
 
   void write_state(std::size_t index, std::string& to) const {
     const GroupParts::Fold& fold = parts_.folds[index];
-    if (fold.kernel.rows != nullptr) return;
-    if (fold.is_sum) {
-      to += "  fold_" + type_of(fold.input) + " " + state(index) + ";\n";
-    } else {
-      to += "  _Alignas(64) char " + state(index) + "[" + text_of(FoldKernel::state_bytes) + "];\n";
+    const FoldKernel& kernel = fold.kernel;
+    if (kernel.rows != nullptr) return;
+    const std::string name = state(index);
+    if (!fold.is_sum) {
+      to += "  _Alignas(64) char " + name + "[" + text_of(kernel.state_bytes) + "];\n";
+      to += "  _Alignas(8) char " + name + "t[" + text_of(kernel.total_bytes()) + "];\n";
+      return;
     }
+    to += "  SUM(" + type_of(fold.input) + ", " + name + ", " + text_of(kernel.columns) + ", " +
+          text_of(most_lanes(kernel.columns)) + ");\n";
   }
 
-  /// Statements that begin a segment, add elements to it, and store its total at `total`.
+  /// Statements that begin a segment, add elements to it, and complete its totals, which are then
+  /// in an array of the state's name and `t`.
   struct FoldText {
     std::string begin;
     std::string add;
@@ -353,33 +387,37 @@ class Writer {
     const std::string type = type_of(fold.input);
     const std::string of = "(&" + state(index);
     if (fold.is_sum) {
-      const std::string total = type == "float" ? "double" : type;
       return {"begin_" + type + of + ", " + segment + ");\n",
-              "add_" + type + of + ", " + x + ", " + count + ");\n",
-              "join_" + type + of + "); *(" + total + "*)total = " + state(index) + ".total;\n"};
+              "add_" + type + of + ", " + x + ", " + count + ");\n", "join_" + type + of + ");\n"};
     }
     const auto entry = [&](auto* function) {
       const std::size_t at = add_address(reinterpret_cast<const void*>(function));
-      return "table[" + std::to_string(at) + "])(";
+      return "table[" + std::to_string(at) + "])(" + state(index);
     };
-    return {"((fold_begin)" + entry(fold.kernel.begin) + state(index) + ", " + segment + ");\n",
-            "((fold_add)" + entry(fold.kernel.add) + state(index) + ", (const char*)(" + x + "), " +
-                count + ");\n",
-            "((fold_end)" + entry(fold.kernel.end) + state(index) + ", total);\n"};
+    return {
+        "((fold_begin)" + entry(fold.kernel.begin) + ", " + segment + ", " +
+            text_of(fold.kernel.columns) + ");\n",
+        "((fold_add)" + entry(fold.kernel.add) + ", (const char*)(" + x + "), " + count + ");\n",
+        "((fold_end)" + entry(fold.kernel.end) + ", " + state(index) + "t);\n"};
   }
 
-  /// Statements that make result `result` of its only total.
-  std::string finish_text(const GroupParts::Fold& fold, const std::string& result) {
+  /// Statements that make results of their only totals; `group` is the number of the elements that
+  /// were reduced together.
+  std::string finish_text(std::size_t index, const std::string& group) {
+    const GroupParts::Fold& fold = parts_.folds[index];
     const std::string type = type_of(fold.input);
-    const std::string to = "(" + type + "*)out[" + text_of(fold.output) + "] + " + result;
+    const std::string columns = text_of(fold.kernel.columns);
+    const std::string to =
+        "(" + type + "*)out[" + text_of(fold.output) + "] + (" + group + ") * " + columns;
     if (fold.returns_total) {
-      const std::string total = type == "float" ? "double" : type;
-      return "*(" + to + ") = (" + type + ")*(" + total + "*)total;\n";
+      return "for (i64 i = 0; i < " + columns + "; ++i) (" + to + ")[i] = (" + type + ")" +
+             state(index) + "t[i];\n";
     }
     const std::size_t finish = add_address(reinterpret_cast<const void*>(fold.kernel.finish));
     const std::size_t attributes = add_attributes(fold.node);
     return "((fold_finish)table[" + std::to_string(finish) + "])(table[" +
-           std::to_string(attributes) + "], total, 1, (char*)(" + to + "));\n";
+           std::to_string(attributes) + "], (char*)" + state(index) + "t, 1, " + columns +
+           ", (char*)(" + to + "));\n";
   }
 
   void write_fold(std::size_t index, std::string& to) {
@@ -387,37 +425,70 @@ class Writer {
     const std::string x = address(fold.input);
     if (fold.kernel.rows != nullptr) return write_fold_of_rows(fold, x, to);
     if (!is_long_row()) {
-      const std::string row = text_of(parts_.result_elements);
+      const std::string row = text_of(parts_.reduced_elements);
       const FoldText text = fold_text(index, x + " + row", row, row);
-      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n" +
-            std::string(local_total);
+      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n";
       to += "    " + text.begin + "    " + text.add + "    " + text.end;
-      to += "    " + finish_text(fold, "(first + row) / " + row) + "  }\n";
+      to += "    " + finish_text(index, "(first + row) / " + row) + "  }\n";
       return;
     }
     const FoldText text = fold_text(index, x, "end_of_part - begin_of_part", "end - first");
-    to += "  if (first == begin_of_part) " + text.begin + "  " + text.add;
+    to += "  if (first == begin_of_part) {\n    " + text.begin + "  }\n  " + text.add;
     write_end_of_part(index, text, to);
   }
 
   void write_end_of_part(std::size_t index, const FoldText& text, std::string& to) {
     const GroupParts::Fold& fold = parts_.folds[index];
-    to += "  if (end == end_of_part) {\n";
+    to += "  if (end == end_of_part) {\n    " + text.end + "    ";
     if (parts_.segments == 1) {
-      to += std::string(local_total) + "    " + text.end + "    " + finish_text(fold, "result");
+      to += finish_text(index, "result");
     } else {
-      const std::int64_t count = parts_.elements / parts_.result_elements * parts_.segments;
-      to += "    char* const total = totals + (" +
-            text_of(static_cast<std::int64_t>(index) * count) + " + part) * " +
-            text_of(FoldKernel::total_bytes) + ";\n    " + text.end;
+      const std::int64_t count = parts_.elements / parts_.reduced_elements * parts_.segments;
+      const std::string bytes = text_of(fold.kernel.total_bytes());
+      to += "__builtin_memcpy(totals + (" + text_of(static_cast<std::int64_t>(index) * count) +
+            " + part) * " + bytes + ", " + state(index) + "t, sizeof " + state(index) + "t);\n";
     }
     to += "  }\n";
   }
 
+  /// Sums of rows of so few elements are loops over the rows.
+  static constexpr std::int64_t most_in_expression = 7;
+
+  /// The sum of elements x[0], x[1] and so on of a short row, in the order of `PieceFold`.
+  static std::string sum_of_row(std::int64_t row, const std::string& total_type) {
+    const auto element = [](std::int64_t i) { return "x[" + text_of(i) + "]"; };
+    const std::int64_t lanes = row / 2;
+    std::vector<std::string> sums;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      sums.push_back("(" + element(lane) + " + " + element(lanes + lane) + ")");
+    }
+    if (row == 3) sums[0] = "(" + sums[0] + " + x[2])";
+    while (sums.size() > 1) {
+      const std::size_t half = (sums.size() + 1) / 2;
+      for (std::size_t lane = 0; lane < sums.size() - half; ++lane) {
+        sums[lane] = "(" + sums[lane] + " + " + sums[half + lane] + ")";
+      }
+      sums.resize(half);
+    }
+    const std::string total = "(" + total_type + ")0 + (" + total_type + ")" + sums[0];
+    const bool has_rest = row % 2 != 0 && lanes > 1;
+    return has_rest ? total + " + (" + total_type + ")" + element(2 * lanes) : total;
+  }
+
   void write_fold_of_rows(const GroupParts::Fold& fold, const std::string& x, std::string& to) {
+    const std::int64_t length = parts_.reduced_elements;
+    if (fold.returns_total && length <= most_in_expression) {
+      const std::string type = type_of(fold.input);
+      const std::string sum = sum_of_row(length, "total_" + type);
+      to += "  INDEPENDENT for (i64 i = 0; i < (end - first) / " + text_of(length) + "; ++i) {\n";
+      to += "    const " + type + "* const x = " + x + " + i * " + text_of(length) + ";\n";
+      to += "    ((" + type + "*)out[" + text_of(fold.output) + "])[first / " + text_of(length) +
+            " + i] = (" + type + ")(" + sum + ");\n  }\n";
+      return;
+    }
     const std::size_t rows = add_address(reinterpret_cast<const void*>(fold.kernel.rows));
     const std::size_t attributes = add_attributes(fold.node);
-    const std::string row = text_of(parts_.result_elements);
+    const std::string row = text_of(parts_.reduced_elements);
     to += "  ((fold_rows)table[" + std::to_string(rows) + "])(table[" + std::to_string(attributes) +
           "], (const char*)(" + x + "), (end - first) / " + row + ", " + row + ", (char*)((" +
           type_of(fold.input) + "*)out[" + text_of(fold.output) + "] + first / " + row + "));\n";

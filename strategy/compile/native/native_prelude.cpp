@@ -2,7 +2,7 @@
 
 namespace palimpsest {
 
-// `FOLD` defines the sums of `RowFold` (autodiff/operations/row_fold.h), in the same order.
+// `FOLD` defines the sums of `PieceFold` (autodiff/operations/piece_fold.h), in the same order.
 std::string_view native_prelude() {
   return R"C(typedef __INT64_TYPE__ i64;
 typedef __INT32_TYPE__ i32;
@@ -12,14 +12,21 @@ typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
 #ifdef __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define INDEPENDENT_ROW INDEPENDENT
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+// For a loop with a small constant trip count, which would be unrolled before it is vectorized.
+#define INDEPENDENT_ROW _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 #define INLINED __attribute__((always_inline))
 static inline i64 smallest(i64 a, i64 b) { return a < b ? a : b; }
 static inline i64 largest(i64 a, i64 b) { return a > b ? a : b; }
+// Rows of elements from `begin` on: the one with element `first`, and the one after element `end`.
 static inline i64 from_row(i64 first, i64 begin, i64 length) {
   return first > begin ? (first - begin) / length : 0;
+}
+static inline i64 to_row(i64 end, i64 begin, i64 length, i64 rows) {
+  return smallest(end > begin ? (end - begin + length - 1) / length : 0, rows);
 }
 typedef struct {
   const void* attributes;
@@ -31,17 +38,19 @@ typedef struct {
 typedef void (*pointwise_kernel)(const pointwise_call*);
 typedef void (*product)(const void* prepared, const char* a, const char* b, const char* addend,
                         char* y, char* workspace);
-typedef void (*fold_begin)(char* state, i64 elements);
+typedef void (*fold_begin)(char* state, i64 elements, i64 columns);
 typedef void (*fold_add)(char* state, const char* x, i64 n);
 typedef void (*fold_end)(char* state, char* total);
-typedef void (*fold_finish)(const void* attributes, char* totals, i64 segments, char* to);
+typedef void (*fold_finish)(const void* attributes, char* totals, i64 segments, i64 columns,
+                            char* to);
 typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 elements, char* to);
-#define FOLD(T, W)                                                                        \
-  typedef struct {                                                                        \
-    _Alignas(64) T sums[64];                                                              \
-    W total;                                                                              \
-    i64 lanes, rows;                                                                      \
-  } fold_##T;                                                                             \
+#define FOLD(T, W)                                                                               \
+  typedef W total_##T;                                                                           \
+  typedef struct {                                                                               \
+    T* sums;                                                                                     \
+    W* totals;                                                                                   \
+    i64 columns, most_lanes, lanes, rows;                                                        \
+  } fold_##T;                                                                                    \
   static __attribute__((noinline)) void add_rows_##T(const T* x, i64 rows, i64 width, T* sums) { \
     for (; rows >= 4; rows -= 4, x += 4 * width) {                                               \
       INDEPENDENT for (i64 i = 0; i < width; ++i) {                                              \
@@ -67,47 +76,60 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     }                                                                                            \
   }                                                                                              \
   static inline void clear_##T(fold_##T* f) {                                                    \
-    for (i64 i = 0; i < f->lanes; ++i) f->sums[i] = 0;                                           \
+    for (i64 i = 0; i < f->lanes * f->columns; ++i) f->sums[i] = 0;                              \
     f->rows = 0;                                                                                 \
   }                                                                                              \
   static inline void begin_##T(fold_##T* f, i64 elements) {                                      \
-    f->total = 0;                                                                                \
-    f->lanes = elements / 2 < 1 ? 1 : elements / 2 > 64 ? 64 : elements / 2;                     \
+    for (i64 i = 0; i < f->columns; ++i) f->totals[i] = 0;                                       \
+    f->lanes = largest(1, smallest(elements / f->columns / 2, f->most_lanes));                   \
     clear_##T(f);                                                                                \
   }                                                                                              \
   static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
     if (f->rows == 0) return;                                                                    \
+    const i64 columns = f->columns;                                                              \
     for (i64 lanes = f->lanes; lanes > 1; lanes = (lanes + 1) / 2) {                             \
       const i64 half = (lanes + 1) / 2;                                                          \
-      INDEPENDENT for (i64 i = 0; i < lanes - half; ++i) {                                       \
-        f->sums[i] = f->sums[i] + f->sums[half + i];                                             \
+      INDEPENDENT for (i64 i = 0; i < (lanes - half) * columns; ++i) {                           \
+        f->sums[i] = f->sums[i] + f->sums[half * columns + i];                                   \
       }                                                                                          \
     }                                                                                            \
-    f->total = f->total + (W)f->sums[0];                                                         \
+    INDEPENDENT for (i64 i = 0; i < columns; ++i) {                                              \
+      f->totals[i] = f->totals[i] + (W)f->sums[i];                                               \
+    }                                                                                            \
     clear_##T(f);                                                                                \
   }                                                                                              \
   static __attribute__((noinline)) void add_##T(fold_##T* f, const T* x, i64 n) {                \
-    while (n >= f->lanes && f->lanes > 1) {                                                      \
-      const i64 rows = smallest(n / f->lanes, 64 - f->rows);                                     \
-      if (f->lanes == 64) {                                                                      \
+    const i64 width = f->lanes * f->columns;                                                     \
+    while (n >= width) {                                                                         \
+      const i64 rows = smallest(n / width, 64 - f->rows);                                        \
+      if (width == 64) {                                                                         \
         add_blocks_##T(x, rows, f->sums);                                                        \
       } else {                                                                                   \
-        add_rows_##T(x, rows, f->lanes, f->sums);                                                \
+        add_rows_##T(x, rows, width, f->sums);                                                   \
       }                                                                                          \
       f->rows += rows;                                                                           \
       if (f->rows == 64) join_##T(f);                                                            \
-      x += rows * f->lanes;                                                                      \
-      n -= rows * f->lanes;                                                                      \
+      x += rows * width;                                                                         \
+      n -= rows * width;                                                                         \
     }                                                                                            \
     if (n == 0) return;                                                                          \
     join_##T(f);                                                                                 \
-    T sum = f->sums[0];                                                                          \
-    for (; n >= 4; n -= 4, x += 4) sum = sum + ((x[0] + x[1]) + (x[2] + x[3]));                  \
-    for (; n > 0; --n, ++x) sum = sum + *x;                                                      \
-    f->sums[0] = sum;                                                                            \
+    if (f->columns == 1) {                                                                       \
+      T sum = f->sums[0];                                                                        \
+      for (; n >= 4; n -= 4, x += 4) sum = sum + ((x[0] + x[1]) + (x[2] + x[3]));                \
+      for (; n > 0; --n, ++x) sum = sum + *x;                                                    \
+      f->sums[0] = sum;                                                                          \
+    } else {                                                                                     \
+      add_rows_##T(x, n / f->columns, f->columns, f->sums);                                      \
+    }                                                                                            \
     f->rows = 1;                                                                                 \
     f->lanes = 1;                                                                                \
   }
+// The state `name` of a sum, and its totals.
+#define SUM(T, name, columns, lanes)           \
+  _Alignas(64) T name##s[(columns) * (lanes)]; \
+  _Alignas(64) total_##T name##t[columns];     \
+  fold_##T name = {name##s, name##t, columns, lanes, 1, 0}
 FOLD(double, double)
 FOLD(float, double)
 FOLD(i64, i64)

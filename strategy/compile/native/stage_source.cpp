@@ -76,6 +76,7 @@ bool StageSource::write_calls(bool whole, std::string& to) {
   }
   const auto ranges = walk_of(parts_, loads_);
   if (!ranges) return false;
+  row_ = whole ? 0 : whole_row(parts_, *ranges);
   write_ranges(*ranges, "0", 0, whole, to);
   return true;
 }
@@ -106,7 +107,7 @@ void StageSource::write_ranges(std::span<const ElementRange> ranges, const std::
 void StageSource::write_leaf(const ElementRange& range, const std::string& base, bool whole,
                              std::string& to) {
   const std::string function = function_for(&range);
-  if (whole) {
+  if (whole || row_ > 0) {
     to += "  " + function + "(" + text_of(range.count);
     for (const Parameter& each : parameters_) to += ", " + argument(each, &range, base, "", whole);
     to += ");\n";
@@ -165,15 +166,18 @@ std::string StageSource::function_for(const ElementRange* range) {
   if (known == variants_.end()) {
     const Text made = text(steps, true);
     functions_ +=
-        (parts_.is_small() ? "static inline INLINED void " : "static inline void ") + name;
+        (parts_.is_small() || row_ > 0 ? "static inline INLINED void " : "static inline void ") +
+        name;
     functions_ += "(i64 n" + made.header + ") {\n" + made.before +
-                  "  INDEPENDENT for (i64 i = 0; i < n; ++i) {\n" + made.loop + "  }\n}\n";
+                  (row_ > 0 ? "  INDEPENDENT_ROW" : "  INDEPENDENT") +
+                  " for (i64 i = 0; i < n; ++i) {\n" + made.loop + "  }\n}\n";
     variants_.push_back(steps);
   }
   return name;
 }
 
-void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std::string& to) {
+void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std::int64_t width,
+                             std::string& to) {
   const Text made = text({}, false);
   const std::string name = "@_" + text_of(static_cast<std::int64_t>(number_)) + "_";
   std::string passed;
@@ -215,8 +219,9 @@ void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std:
       of_each([](const Names& sum) { return "    *r" + sum.i + " = " + sum.value + ";\n"; }, "");
   functions_ += "}\nstatic void " + name + "sums(" + made.header.substr(2) + ", ";
   functions_ += of_each([](const Names& sum) { return sum.type + "* s" + sum.i; }, ", ");
-  functions_ += ") {\n  for (i64 i = 0; i < " + text_of(strip) + "; i += 256) {\n";
-  functions_ += "    INDEPENDENT for (i64 k = 0; k < 64; ++k) {\n";
+  functions_ +=
+      ") {\n  for (i64 i = 0; i < " + text_of(strip) + "; i += " + text_of(4 * width) + ") {\n";
+  functions_ += "    INDEPENDENT for (i64 k = 0; k < " + text_of(width) + "; ++k) {\n";
   functions_ += of_each(
       [](const Names& sum) {
         const auto& i = sum.i;
@@ -224,7 +229,7 @@ void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std:
       },
       "");
   for (const char row : {'a', 'b', 'c', 'd'}) {
-    functions_ += "      " + name + "at(i + k + " + text_of(64 * (row - 'a')) + ", " + passed;
+    functions_ += "      " + name + "at(i + k + " + text_of(width * (row - 'a')) + ", " + passed;
     functions_ += of_each([&](const Names& sum) { return std::string("&") + row + sum.i; }, ", ");
     functions_ += ");\n";
   }
@@ -242,8 +247,8 @@ void StageSource::write_sums(std::span<const Sum> sums, std::int64_t strip, std:
   to += ");\n";
   to += of_each(
       [&](const Names& sum) {
-        return "    " + sum.state + ".rows += " + text_of(strip / 64) + ";\n    if (" + sum.state +
-               ".rows == 64) join_" + sum.type + "(&" + sum.state + ");\n";
+        return "    " + sum.state + ".rows += " + text_of(strip / width) + ";\n    if (" +
+               sum.state + ".rows == 64) join_" + sum.type + "(&" + sum.state + ");\n";
       },
       "");
 }

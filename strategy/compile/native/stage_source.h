@@ -29,10 +29,11 @@ class StageSource {
     std::uint32_t slot;
     std::string state;
   };
-  /// Statements that run the stage on the `strip` elements from `first` on, a multiple of 256. They
-  /// are added to sums of 64 lanes in the order of `RowFold`, without buffers. The stage must be
-  /// the only one, without loads.
-  void write_sums(std::span<const Sum> sums, std::int64_t strip, std::string& to);
+  /// Statements that run the stage on the `strip` elements from `first` on, a multiple of
+  /// 4·`width`. They are added to sums of `width` elements in the order of `PieceFold`, without
+  /// buffers. The stage must be the only one, without loads.
+  void write_sums(std::span<const Sum> sums, std::int64_t strip, std::int64_t width,
+                  std::string& to);
   /// The functions that these statements call.
   const std::string& functions() const { return functions_; }
 
@@ -66,6 +67,7 @@ class StageSource {
   const Stage& stage_;
   std::size_t number_;
   const std::vector<bool>& buffered_;
+  std::int64_t row_ = 0;  // length of rows that are never divided
   std::vector<Parameter> parameters_;
   std::vector<std::uint32_t> loads_;                 // slots of loads that are read
   std::vector<std::vector<std::int64_t>> variants_;  // steps of the loads, by function

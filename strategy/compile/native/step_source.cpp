@@ -88,9 +88,10 @@ class StepWriter {
     if (x.dtype() != DType::f32 && x.dtype() != DType::f64) return {};
     const std::string type(c_type(x.dtype()));
     const std::string count = text_of(x.elements());
-    return "  {\n    fold_" + type + " f;\n    begin_" + type + "(&f, " + count + ");\n    add_" +
-           type + "(&f, (const " + type + "*)" + at(0) + ", " + count + ");\n    join_" + type +
-           "(&f);\n    *(" + type + "*)" + result() + " = (" + type + ")f.total;\n  }\n";
+    return "  {\n    SUM(" + type + ", f, 1, 64);\n    begin_" + type + "(&f, " + count +
+           ");\n    add_" + type + "(&f, (const " + type + "*)" + at(0) + ", " + count +
+           ");\n    join_" + type + "(&f);\n    *(" + type + "*)" + result() + " = (" + type +
+           ")ft[0];\n  }\n";
   }
 
   const Instructions& instructions_;

@@ -272,7 +272,7 @@ TEST_CASE("where groups take more than the budget, nodes run one by one") {
   Tape tape;
   const Var x = tape.parameter(Tensor::full({100, 100}, 0.5));
   const Var y = exp(x);
-  const std::vector<Var> values{sum(y, {0}), sum(y * y, {0}), sum(tanh(y), {0}), sum(y - 1.0, {0})};
+  const std::vector<Var> values{max(y, {0}), max(y * y, {0}), max(tanh(y), {0}), max(y - 1.0, {0})};
   const Bytes one = evaluate(values, {.threads = 1, .fuse = false}).measured_peak;
   for (const Var& value : values) tape.drop(value.id());
   REQUIRE(evaluate(values, {.threads = 1}).measured_peak > one);

@@ -55,7 +55,51 @@ const Reduction reductions[] = {
      [](const Var& x) { return std::vector{mean(x * x, {1})}; },
      1},
     {"several axes", {4, 30, 40}, [](const Var& x) { return std::vector{sum(x * x, {1, 2})}; }, 1},
-    {"columns", {300, 40}, [](const Var& x) { return std::vector{sum(x * x, {0})}; }, 2},
+    {"columns", {300, 40}, [](const Var& x) { return std::vector{sum(x * x, {0})}; }, 1},
+    {"rows too few for columns",
+     {15, 40},
+     [](const Var& x) { return std::vector{sum(x * x, {0})}; },
+     2},
+    {"too many columns", {20, 2'049}, [](const Var& x) { return std::vector{sum(x * x, {0})}; }, 2},
+    {"two columns, and what they are of",
+     {2'501, 2},
+     [](const Var& x) {
+       const Var y = tanh(x) * x;
+       return std::vector{sum(y, {0}), y, prod(y * 0.001 + 1.0, {0}), mean(y * y, {0})};
+     },
+     1},
+    {"columns in segments",
+     {3'001, 37},
+     [](const Var& x) {
+       const Var y = exp(x);
+       return std::vector{mean(y, {0}, true), sum(y * y, {0})};
+     },
+     1},
+    {"columns in several tiles and segments",
+     {203, 1'600},
+     [](const Var& x) {
+       const Var y = exp(x);
+       return std::vector{sum(y, {0}), y * 2.0};
+     },
+     1},
+    {"groups of columns",
+     {6, 90, 5},
+     [](const Var& x) {
+       const Var y = exp(x);
+       return std::vector{sum(y, {1}), mean(y * y, {1})};
+     },
+     1},
+    {"groups of long columns",
+     {3, 70, 400},
+     [](const Var& x) { return std::vector{sum(x * x - 1.0, {1})}; },
+     1},
+    {"columns and rows",
+     {64, 100},
+     [](const Var& x) {
+       const Var y = exp(x);
+       return std::vector{sum(y, {0}), sum(y, {1}), sum(y)};
+     },
+     3},
     {"rows of two lengths",
      {10, 100, 100},
      [](const Var& x) {
@@ -98,9 +142,10 @@ TEST_CASE("integers are summed in groups, in segments too") {
     const auto run = [&](bool fuse) {
       Tape tape;
       const Var x = tape.constant(Tensor::arange(40'000, dtype));
-      const std::vector<Var> results{sum(x + x), sum(reshape(x, {200, 200}) * 3, {1})};
+      const Var square = reshape(x, {200, 200});
+      const std::vector<Var> results{sum(x + x), sum(square * 3, {1}), sum(square + square, {0})};
       evaluate(results, {.fuse = fuse});
-      return std::vector<Tensor>{results[0].value(), results[1].value()};
+      return std::vector<Tensor>{results[0].value(), results[1].value(), results[2].value()};
     };
     CHECK(equal(run(true), run(false)));
   }

@@ -62,6 +62,30 @@ TEST_CASE("broadcasts along short axes", "[native]") {
   }
 }
 
+TEST_CASE("sums over leading axes", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::i64, DType::i32}) {
+    CAPTURE(name_of(dtype));
+    check_short_axes([&](Tape& tape) {
+      std::vector<Var> results;
+      // Few rows and many; columns that fill lanes, tiles and segments, and those that do not.
+      const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
+          {16, 4}, {701, 5}, {20'001, 3}, {300, 63}, {90, 65}, {130, 512}, {101, 1'600}, {41, 513}};
+      for (const auto& [rows, columns] : shapes) {
+        const Var x = tape.constant(numbers({rows, columns}, dtype));
+        const Var row = tape.constant(numbers({columns}, dtype, 1));
+        const Var column = tape.constant(numbers({rows, 1}, dtype, 2));
+        const Var y = x * x + x;  // read in order: summed as it is computed
+        const Var z = x * row + column;
+        results.insert(results.end(), {sum(y, {0}), sum(z, {0}), z - row, prod(z - x, {0})});
+        if (is_floating(dtype)) results.push_back(mean(y * y, {0}));
+      }
+      const Var x = tape.constant(numbers({7, 200, 6}, dtype));
+      results.insert(results.end(), {sum(x * x, {1}), sum(x + x, {1})});
+      return results;
+    });
+  }
+}
+
 TEST_CASE("differences of all pairs with short last axes", "[native]") {
   for (const DType dtype : {DType::f64, DType::f32}) {
     CAPTURE(name_of(dtype));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autodiff/operation.h"
+#include "autodiff/parallel.h"
 
 namespace palimpsest {
 
@@ -42,7 +43,7 @@ void combine_lanes(T* rows, std::int64_t lanes, std::int64_t width) {
   }
 }
 
-/// Folds each of `count` adjacent rows of 2·`lanes` or 2·`lanes` + 1 elements, as `RowFold` does.
+/// Folds each of `count` adjacent rows of 2·`lanes` or 2·`lanes` + 1 elements, as `PieceFold` does.
 template <class Rule, class T, std::int64_t lanes>
 void fold_rows_of(const T* x, std::int64_t count, std::int64_t row, Total<T>* totals) {
   const auto combine = [](T a, T b) { return Rule::template combine<T>(a, b); };
@@ -81,8 +82,8 @@ bool folds_directly(std::int64_t row) {
   }(DirectLanes<T>());
 }
 
-/// Folds each of `count` adjacent rows of `row` elements, as `RowFold` does, if such rows have code
-/// of their own. Returns whether they have.
+/// Folds each of `count` adjacent rows of `row` elements, as `PieceFold` does, if such rows have
+/// code of their own. Returns whether they have.
 template <class Rule, class T>
 bool fold_short_rows_directly(const T* x, std::int64_t count, std::int64_t row, Total<T>* totals) {
   return [&]<std::int64_t... lanes>(std::integer_sequence<std::int64_t, lanes...>) {
@@ -91,55 +92,69 @@ bool fold_short_rows_directly(const T* x, std::int64_t count, std::int64_t row, 
   }(DirectLanes<T>());
 }
 
-/// Folds contiguous elements that are passed piece by piece (see `FoldKernel`). Elements are
-/// combined as rows of lanes, and blocks of such rows into a total.
+/// Most rows of `columns` elements that are combined into one row of lanes.
+constexpr std::int64_t most_lanes(std::int64_t columns) {
+  return std::max<std::int64_t>(fold_lanes / columns, 1);
+}
+
+/// Folds contiguous rows of `columns` elements that are passed piece by piece (see `FoldKernel`).
+/// Rows are combined as rows of lanes, and blocks of such rows into the totals of the columns.
 template <class Rule, class T>
-class RowFold {
+class PieceFold {
  public:
-  /// `elements` is the total count; `total` is the result for preceding elements.
-  explicit RowFold(std::int64_t elements, Total<T> total = Rule::template identity<Total<T>>())
-      : total_(total), lanes_(std::clamp<std::int64_t>(elements / 2, 1, fold_lanes)) {
+  /// `elements` is the total count. `sums` has room for `most_lanes(columns)` rows. `totals` are
+  /// the results for preceding elements, to which those of these elements are added.
+  PieceFold(std::int64_t columns, std::int64_t elements, T* sums, Total<T>* totals)
+      : sums_(sums),
+        totals_(totals),
+        columns_(columns),
+        lanes_(std::clamp<std::int64_t>(elements / columns / 2, 1, most_lanes(columns))) {
     clear();
   }
 
   void add(const T* x, std::int64_t n) {
-    while (n >= lanes_ && lanes_ > 1) {
-      const std::int64_t rows = std::min(n / lanes_, fold_rows - rows_);
-      combine_rows<Rule>(x, rows, lanes_, lanes_, sums_);
+    const std::int64_t width = lanes_ * columns_;
+    while (n >= width) {
+      const std::int64_t rows = std::min(n / width, fold_rows - rows_);
+      combine_rows<Rule>(x, rows, width, width, sums_);
       rows_ += rows;
       if (rows_ == fold_rows) join();
-      x += rows * lanes_;
-      n -= rows * lanes_;
+      x += rows * width;
+      n -= rows * width;
     }
     if (n == 0) return;
     join();
-    combine_rows<Rule>(x, n, 1, 1, sums_);
+    combine_rows<Rule>(x, n / columns_, columns_, columns_, sums_);
     rows_ = 1;
     lanes_ = 1;
   }
 
-  Total<T> total() {
-    join();
-    return total_;
-  }
+  /// Completes the totals.
+  void finish() { join(); }
+
+  std::int64_t columns() const { return columns_; }
+  const Total<T>* totals() const { return totals_; }
 
  private:
   void clear() {
-    std::fill_n(sums_, lanes_, Rule::template identity<T>());
+    std::fill_n(sums_, lanes_ * columns_, Rule::template identity<T>());
     rows_ = 0;
   }
   /// Finishes a block.
   void join() {
     if (rows_ == 0) return;
-    combine_lanes<Rule>(sums_, lanes_, 1);
-    total_ = Rule::template combine<Total<T>>(total_, static_cast<Total<T>>(sums_[0]));
+    combine_lanes<Rule>(sums_, lanes_, columns_);
+    for (std::int64_t i = 0; i < columns_; ++i) {
+      totals_[i] = Rule::template combine<Total<T>>(totals_[i], static_cast<Total<T>>(sums_[i]));
+    }
     clear();
   }
 
-  alignas(64) T sums_[fold_lanes];  // one per lane
-  Total<T> total_;
+  T* sums_;
+  Total<T>* totals_;
+  std::int64_t columns_;
   std::int64_t lanes_;
-  std::int64_t rows_ = 0;  // in the current block
+  std::int64_t rows_ = 0;  // of lanes, in the current block
 };
 
 /// `FoldKernel::rows` of a reduction by `Rule`.
@@ -163,31 +178,46 @@ void fold_many_rows(const Attributes& attributes, const std::byte* x, std::int64
 
 /// The streaming kernel of a reduction by `Rule`, which `Rule::of` constructs from the attributes.
 template <class Rule, class T>
-FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
-  using Fold = RowFold<Rule, T>;
-  static_assert(sizeof(Fold) <= FoldKernel::state_bytes && alignof(Fold) <= buffer_alignment);
-  static_assert(sizeof(Total<T>) <= FoldKernel::total_bytes);
-  static_assert(FoldKernel::piece == 4 * fold_lanes);
-  return {.elements = elements,
-          .segment = segment,
-          .begin = [](std::byte* state, std::int64_t count) { new (state) Fold(count); },
+FoldKernel piece_fold_kernel(std::int64_t rows, std::int64_t columns, std::int64_t segment_rows) {
+  using Fold = PieceFold<Rule, T>;
+  // The sums and the totals lie behind the object.
+  constexpr std::int64_t head = 64;
+  static_assert(sizeof(Fold) <= head && sizeof(Total<T>) <= 8);
+  const std::int64_t width = most_lanes(columns) * columns;
+  return {.elements = rows * columns,
+          .columns = columns,
+          .segment = segment_rows * columns,
+          .piece = 4 * width,
+          .state_bytes = head + round_up(8 * width, 64) + round_up(8 * columns, 64),
+          .begin =
+              [](std::byte* state, std::int64_t elements, std::int64_t columns) {
+                const std::int64_t sums = most_lanes(columns) * columns;
+                std::byte* const totals = state + head + round_up(8 * sums, 64);
+                auto* const first = reinterpret_cast<Total<T>*>(totals);
+                std::fill_n(first, columns, Rule::template identity<Total<T>>());
+                new (state) Fold(columns, elements, reinterpret_cast<T*>(state + head), first);
+              },
           .add =
               [](std::byte* state, const std::byte* x, std::int64_t n) {
                 reinterpret_cast<Fold*>(state)->add(reinterpret_cast<const T*>(x), n);
               },
           .end =
-              [](std::byte* state, std::byte* total) {
-                *reinterpret_cast<Total<T>*>(total) = reinterpret_cast<Fold*>(state)->total();
+              [](std::byte* state, std::byte* totals) {
+                auto& fold = *reinterpret_cast<Fold*>(state);
+                fold.finish();
+                std::copy_n(fold.totals(), fold.columns(), reinterpret_cast<Total<T>*>(totals));
               },
           .finish =
               [](const Attributes& attributes, std::byte* totals, std::int64_t segments,
-                 std::byte* to) {
-                constexpr std::int64_t step = FoldKernel::total_bytes / sizeof(Total<T>);
-                auto* parts = reinterpret_cast<Total<T>*>(totals);
-                combine_rows<Rule>(parts + step, segments - 1, step, 1, parts);
-                *reinterpret_cast<T*>(to) = Rule::of(attributes).finish(parts[0], T{});
+                 std::int64_t columns, std::byte* to) {
+                const std::int64_t step = columns * 8 / std::int64_t{sizeof(Total<T>)};
+                auto* const parts = reinterpret_cast<Total<T>*>(totals);
+                combine_rows<Rule>(parts + step, segments - 1, step, columns, parts);
+                const Rule rule = Rule::of(attributes);
+                auto* const results = reinterpret_cast<T*>(to);
+                for (std::int64_t i = 0; i < columns; ++i) results[i] = rule.finish(parts[i], T{});
               },
-          .rows = folds_directly<T>(elements) ? fold_many_rows<Rule, T> : nullptr};
+          .rows = columns == 1 && folds_directly<T>(rows) ? fold_many_rows<Rule, T> : nullptr};
 }
 
 }  // namespace palimpsest
