@@ -98,8 +98,35 @@ struct SumOfExponentials : Summing {
   }
 };
 
+/// Both reductions of adjacent groups of few short rows, one after the other in the cache.
+template <class T>
+void logsumexp_of_short_rows(const ReductionWalk& reduction, std::int64_t together, const T* x,
+                             T* y) {
+  const std::int64_t columns = reduction.columns();
+  for_groups_together(reduction, together, [&](std::int64_t first, std::int64_t count) {
+    alignas(64) T tile[most_short_elements];
+    alignas(64) T center[fold_columns];
+    alignas(64) Total<T> totals[fold_columns];
+    const std::int64_t results = count * columns;
+    gather_rows(x + reduction.group_offset(first), count, reduction.rows(), columns, tile);
+    // In any order: the sign of a zero does not matter here.
+    std::copy_n(tile, results, center);
+    combine_rows<FiniteMaximum>(tile + results, reduction.rows() - 1, results, results, center);
+    for (std::int64_t i = 0; i < results; ++i) center[i] = FiniteMaximum{}.finish<T>(center[i], {});
+    const SumOfExponentials rule;
+    fold_gathered<SumOfExponentials, T>(rule, reduction, tile, count, center, totals);
+    T* const to = y + first * columns;
+    for (std::int64_t i = 0; i < results; ++i) to[i] = rule.finish(totals[i], center[i]);
+  });
+}
+
 void compute_logsumexp(const KernelCall& call) {
-  fold_floating(call, [](const auto& folding) {
+  fold_floating(call, [&]<class T>(const Folding<T>& folding) {
+    const ReductionWalk& reduction = folding.reduction();
+    if (const std::int64_t together = groups_together(reduction); together > 1) {
+      logsumexp_of_short_rows(reduction, together, call.input().as<T>(), call.output().as<T>());
+      return;
+    }
     folding.run(FiniteMaximum{});
     folding.run_centered(SumOfExponentials{});
   });
