@@ -20,6 +20,8 @@ static_assert(sizeof(PointwiseCall) == 9 * sizeof(std::int64_t), "as in native_p
 constexpr std::int64_t smallest_strip = GroupParts::smallest_strip;
 constexpr std::int64_t largest_strip = GroupParts::largest_strip;
 constexpr std::uint64_t block_pieces = fold_rows / 4;  // pieces of a reduction in a block of rows
+constexpr std::int64_t in_cache = 64 << 10;            // elements whose arrays are mostly in caches
+constexpr std::int64_t short_strip_bytes = 2048;       // of the widest elements
 constexpr std::int64_t strip_bytes = 24 << 10;    // of all buffers together, well inside the cache
 constexpr std::size_t most_buffers = 48;          // they lie on the stack
 constexpr std::size_t most_summed_directly = 32;  // operations, each of which is written four times
@@ -176,9 +178,20 @@ class Writer {
     return bytes;
   }
 
+  /// For arrays in main memory. The processor computes a strip while it still stores the one
+  /// before.
+  std::int64_t short_strip() const {
+    std::int64_t widest = 1;
+    for (const GroupParts::Value& value : parts_.values) {
+      widest = std::max(widest, size_of(value.dtype));
+    }
+    return std::clamp(short_strip_bytes / widest, smallest_strip, largest_strip);
+  }
+
   void choose_strip() {
     const std::int64_t bytes = buffered_bytes();
-    strip_ = largest_strip;
+    const bool is_short = parts_.elements > in_cache && !is_stage_of_sums();
+    strip_ = is_short ? short_strip() : largest_strip;
     while (strip_ > smallest_strip && strip_ * bytes > strip_bytes) strip_ /= 2;
     const bool fits =
         parts_.elements <= largest_strip && parts_.elements * bytes <= 2 * strip_bytes;
@@ -269,9 +282,12 @@ class Writer {
     return true;
   }
 
-  /// True if one stage makes all that long sums add, from operands in their own places.
-  bool sums_directly() const {
-    if (!is_long_row() || items_.size() != 1 || !items_[0].stage) return false;
+  /// True if long sums are added as they are computed.
+  bool sums_directly() const { return is_long_row() && is_stage_of_sums(); }
+
+  /// True if one stage makes all that sums add, from operands in their own places.
+  bool is_stage_of_sums() const {
+    if (parts_.folds.empty() || items_.size() != 1 || !items_[0].stage) return false;
     const Stage& stage = *items_[0].stage;
     return stage.operations.size() <= most_summed_directly && copied_.empty() &&
            direct_loads(stage).empty() &&

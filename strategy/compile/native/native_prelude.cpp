@@ -87,6 +87,17 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
   static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
     if (f->rows == 0) return;                                                                    \
     const i64 columns = f->columns;                                                              \
+    if (columns == 1 && f->lanes == 64) {                                                        \
+      T* const sums = f->sums;                                                                   \
+      INDEPENDENT for (i64 i = 0; i < 32; ++i) sums[i] = sums[i] + sums[32 + i];                 \
+      INDEPENDENT for (i64 i = 0; i < 16; ++i) sums[i] = sums[i] + sums[16 + i];                 \
+      INDEPENDENT for (i64 i = 0; i < 8; ++i) sums[i] = sums[i] + sums[8 + i];                   \
+      const T a = sums[0] + sums[4], b = sums[1] + sums[5], c = sums[2] + sums[6];               \
+      f->totals[0] = f->totals[0] + (W)((a + c) + (b + (sums[3] + sums[7])));                    \
+      INDEPENDENT for (i64 i = 0; i < 64; ++i) sums[i] = 0;                                      \
+      f->rows = 0;                                                                               \
+      return;                                                                                    \
+    }                                                                                            \
     for (i64 lanes = f->lanes; lanes > 1; lanes = (lanes + 1) / 2) {                             \
       const i64 half = (lanes + 1) / 2;                                                          \
       INDEPENDENT for (i64 i = 0; i < (lanes - half) * columns; ++i) {                           \
