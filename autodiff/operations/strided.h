@@ -38,8 +38,8 @@ class Gather {
   /// 0.
   bool is_row() const { return box_.sizes.rank() == 1 && (step() == 0 || step() == 1); }
   std::int64_t step() const { return box_.from[0]; }
-  /// True when elements of the innermost axis are contiguous or repeated, and that axis has at least
-  /// `shortest` elements.
+  /// True when elements of the innermost axis are contiguous or repeated, and that axis has at
+  /// least `shortest` elements.
   bool has_rows(std::int64_t shortest) const;
   /// Copies elements [begin, begin + n); `from` points to the first element of the tensor.
   void copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,

@@ -48,7 +48,8 @@ class Composer {
 
   void step(std::uint32_t number) {
     draw_from(number);
-    const std::size_t kinds = seed_ < first_with_modules ? 17 : 20;
+    const std::size_t later = seed_ < first_with_columns ? 20 : 21;
+    const std::size_t kinds = seed_ < first_with_modules ? 17 : later;
     const std::size_t kind = pool_.empty() ? 0 : below(kinds);
     if (kind < 7) {
       apply_row();
@@ -62,8 +63,10 @@ class Composer {
       multiply_matrices();
     } else if (kind < 17) {
       compose_inside();
-    } else {
+    } else if (kind < 20) {
       apply_module(number);
+    } else {
+      reduce_matrices();
     }
   }
 
@@ -295,6 +298,33 @@ class Composer {
         return x.rank() == 0 ? keep("sum", sum(x)) : keep("cumsum", cumsum(x, axis_of(x)) * 0.1);
       default:
         return x.rank() == 0 || empty ? keep("sum", sum(x)) : keep("softmax", softmax(x));
+    }
+  }
+
+  /// Reduces what fused groups make of a row and a column. There are enough rows for sums over them
+  /// to end a group, and columns around the lanes of sums and the loops of native code.
+  void reduce_matrices() {
+    constexpr std::int64_t row_counts[] = {15, 16, 17, 64, 70};
+    constexpr std::int64_t column_counts[] = {2, 3, 5, 8, 16, 33};
+    const std::int64_t groups = 1 + below(2);
+    const std::int64_t rows = row_counts[below(std::size(row_counts))];
+    const std::int64_t columns = column_counts[below(std::size(column_counts))];
+    const Var x = reshaped(bounded(), {groups, rows, columns});
+    const Var row = reshaped(bounded(x.dtype()), {columns});
+    const Var column = reshaped(bounded(x.dtype()), {rows, 1});
+    const Var y = below(2) == 0 ? x * row + column : tanh(x * 2.0 - row);
+    const std::string name = " of " + std::to_string(rows) + " rows";
+    switch (below(5)) {
+      case 0:
+        return keep("sum" + name, sum(y, {1}));
+      case 1:
+        return keep("sums" + name, sum(y, {1}) + mean(y * y, {1}));
+      case 2:
+        return keep("sums twice" + name, sum(sum(y * x, {1}) * row, {0}) + sum(y));
+      case 3:
+        return keep("logsumexp" + name, logsumexp(y, {2}) + sum(y * x, {2}));
+      default:
+        return keep("rows over their sums" + name, y / (1 + abs(sum(y, {1}, true))));
     }
   }
 

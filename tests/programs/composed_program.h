@@ -24,6 +24,9 @@ constexpr std::uint64_t first_with_modules = 1'000'000;
 /// more programs in the same time.
 constexpr std::uint64_t first_in_bulk = 10'000'000;
 
+/// Programs of this seed and later ones also reduce matrices of many rows along each axis.
+constexpr std::uint64_t first_with_columns = 21'000'000;
+
 /// The program of a seed: 1 to 24 steps; from `first_with_modules` on, one in eight has more than
 /// 12, and one in sixty more than 18.
 ProgramText program_of(std::uint64_t seed);
