@@ -32,7 +32,8 @@ Groups::Groups(const Tape& tape, const AccessMaps& access_maps, NodeId boundary)
       unit_of_(tape.node_count(), none) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!access_maps.is_needed(node)) continue;
-    const bool may_join = access_maps.may_be_in_group(node) || access_maps.is_fold(node);
+    const bool may_join =
+        access_maps.may_be_in_group(node) || access_maps.fold_shape(node).columns == 1;
     if (may_join && add_to_others(node)) continue;
     settle(static_cast<UnitId>(units_.size()), node);
   }

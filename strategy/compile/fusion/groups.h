@@ -25,7 +25,7 @@ using Units = std::vector<Unit>;
 
 /// Partitions the needed nodes of a tape into units. A group contains elementwise nodes over an
 /// equal number of elements, and reductions of their values with results of equal size. Every other
-/// node is a unit of its own.
+/// node is a unit of its own. So are reductions of several columns (`join_column_reductions`).
 ///
 /// Units have places in an order: a unit reads only from units before it. A node joins the units
 /// whose values it reads, if a place exists after everything that they read together and before all

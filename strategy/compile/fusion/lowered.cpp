@@ -5,6 +5,7 @@
 #include <string>
 
 #include "checkpoint/node_seconds.h"
+#include "strategy/compile/fusion/column_reductions.h"
 #include "strategy/compile/fusion/group_kernel.h"
 #include "strategy/compile/fusion/producer_duplication.h"
 #include "strategy/compile/fusion/sibling_fusion.h"
@@ -31,6 +32,7 @@ class Lowered::Builder {
     Units units = Groups(tape_, access_maps, boundary_).in_order();
     duplicate_producers(tape_, access_maps, boundary_, held(), units);
     fuse_siblings(tape_, access_maps, boundary_, kept(), units);
+    join_column_reductions(tape_, access_maps, boundary_, units);
     const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
