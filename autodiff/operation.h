@@ -157,9 +157,9 @@ struct PointwiseKernel {
 };
 
 /// A streaming reduction with the same bits as `compute`. Rows of `columns` contiguous elements are
-/// reduced to `columns` adjacent results, each of which takes one element of each row. So many
-/// results are made of `elements` contiguous elements, and the elements of the next ones follow.
-/// Null functions mean that there is none.
+/// reduced to `columns` adjacent results, each of which takes one element of each row. The rows of
+/// these results are `elements` contiguous elements; those of the next results follow. Null
+/// functions mean that there is none.
 ///
 /// The elements of such results are split into segments of `segment` elements (the last may be
 /// shorter), which are whole rows and may be folded concurrently. Between `begin` and `end` a
@@ -300,7 +300,8 @@ struct Operation {
   /// For elementwise operations with broadcasting inputs: the kernel for a run of elements, with
   /// the same bits as `compute`. A null kernel for unsupported operands.
   PointwiseKernel (*pointwise)(const NodeView&) = nullptr;
-  /// For reductions; a null kernel if the reduced elements are not contiguous.
+  /// For reductions; a null kernel if the rows of a result are not adjacent, and where streaming
+  /// would not pay.
   FoldKernel (*fold)(const NodeView&) = nullptr;
   /// For operations of one input that read each output element from one position of it.
   Access (*access)(const NodeView&) = nullptr;

@@ -132,10 +132,12 @@ std::int64_t groups_together(const ReductionWalk& reduction);
 
 /// Folds `groups` adjacent groups of few short rows into `totals`, with the bits of `fold_run` for
 /// each group. In the tile, rows of equal number are next to each other (see `gather_rows`), so
-/// that the loops over columns are long.
+/// that the loops over columns are long. Inlined where the tile is made, since only then does the
+/// compiler know that it does not overlap with the totals.
 template <class Rule, class T>
-void fold_gathered(const Rule& rule, const ReductionWalk& reduction, const T* tile,
-                   std::int64_t groups, const T* center, Total<T>* totals) {
+[[gnu::always_inline]] inline void fold_gathered(const Rule& rule, const ReductionWalk& reduction,
+                                                 const T* tile, std::int64_t groups,
+                                                 const T* center, Total<T>* totals) {
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
   const std::int64_t width = groups * columns;

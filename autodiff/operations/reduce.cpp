@@ -65,13 +65,13 @@ FoldKernel fold_kernel(const NodeView& node) {
   const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
-  if (reduction.run() != rows) return {};
-  constexpr std::int64_t few = 8;
+  constexpr std::int64_t few_groups = 8;
   constexpr std::int64_t few_rows = 16;
   constexpr std::int64_t most_columns = 2048;
-  const bool is_long = rows * columns >= fold_lanes && (columns == 1 || rows >= few_rows);
-  const bool has_many = columns == 1 && reduction.groups() > few;
-  if (columns > most_columns || !(is_long || has_many)) return {};
+  const bool is_long = rows * columns >= fold_lanes;
+  const bool pays = columns == 1 ? is_long || reduction.groups() > few_groups
+                                 : is_long && rows >= few_rows && columns <= most_columns;
+  if (reduction.run() != rows || !pays) return {};
   return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
     if (!is_long && !folds_directly<T>(rows)) return FoldKernel();
     return piece_fold_kernel<Rule, T>(rows, columns, FoldPlan(reduction).segment_rows);

@@ -43,8 +43,11 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
       reads_(tape.value_count(), 0) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!needed_[node]) continue;
-    // Several nodes may read a view.
-    const std::uint8_t reads = tape.operation(node).view ? 2 : 1;
+    // Several nodes may read what a view or another movement makes, or may look through it.
+    const Operation& operation = tape.operation(node);
+    const bool moves =
+        operation.view || operation.access != nullptr || operation.stretches != nullptr;
+    const std::uint8_t reads = moves ? 2 : 1;
     for (const ValueId input : tape.inputs(node)) {
       reads_[input] = static_cast<std::uint8_t>(std::min(reads_[input] + reads, 2));
     }

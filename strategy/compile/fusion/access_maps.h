@@ -133,7 +133,7 @@ class AccessMaps {
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: a target, or read by a node that is not elementwise
-  std::vector<std::uint8_t> reads_;  // by value: number of nodes that read it; 2 for more
+  std::vector<std::uint8_t> reads_;  // by value: how often it is read; at most 2
 };
 
 }  // namespace palimpsest

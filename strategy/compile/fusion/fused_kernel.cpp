@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t cache_bytes = 32 << 10;
 constexpr std::int64_t smallest_tile = 256;
 constexpr std::int64_t largest_tile = 1024;
-/// A number of elements that is a whole number of cache lines for every dtype.
-constexpr std::int64_t line = 64;
 }  // namespace
 
 FusedKernel::Slot FusedKernel::add(SlotInfo slot) {
@@ -92,6 +90,11 @@ FusedKernel::Slot FusedKernel::compute(NodeId node, PointwiseKernel kernel, Half
 void FusedKernel::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
   internal_check(kernel.rows == nullptr || (kernel.elements <= kernel.piece && kernel.columns == 1),
                  "an operation folds long results by rows");
+  const FoldKernel& first = folds_.empty() ? kernel : folds_[0].kernel;
+  internal_check(kernel.piece > 0 && kernel.elements == first.elements &&
+                     kernel.columns == first.columns && kernel.segment == first.segment &&
+                     kernel.piece == first.piece && kernel.state_bytes == first.state_bytes,
+                 "reductions of two shapes are in one group");
   outputs_ = std::max(outputs_, output + 1);
   folds_.push_back({kernel, node, wide(node, input), output});
 }

@@ -83,6 +83,10 @@ class FusedKernel {
     const void* const* table;
   };
 
+  /// A number of elements that is a whole number of cache lines for every dtype. Threads' shares
+  /// begin at multiples of it, unless reductions divide them.
+  static constexpr std::int64_t line = 64;
+
   /// A hash of what its code depends on, apart from the operations: sizes, dtypes and what is read.
   std::uint64_t layout_hash() const;
 

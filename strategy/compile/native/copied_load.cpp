@@ -92,13 +92,16 @@ CopiedLoad::CopiedLoad(const GroupParts& parts, std::uint32_t slot, std::int64_t
   if (!whole && period <= strip) period_ = period;
 }
 
+std::int64_t CopiedLoad::room() const {
+  return std::min(parts_.elements, strip_ + period_) + 2 * longest_row;
+}
+
 std::string CopiedLoad::before_strips() const {
-  const std::int64_t elements = std::min(parts_.elements, strip_ + period_);
+  const std::int64_t elements = room() - 2 * longest_row;
   const std::string storage = "s" + name_;
   const std::string begin =
       "  " + type_ + "* const " + name_ + " = " + storage + " + " + text_of(longest_row) + ";\n";
-  std::string text = "  _Alignas(64) " + type_ + " " + storage + "[" +
-                     text_of(elements + 2 * longest_row) + "];\n";
+  std::string text = "  _Alignas(64) " + type_ + " " + storage + "[" + text_of(room()) + "];\n";
   if (period_ == 0) return text + begin;
   text += "  {\n" + begin + "  const i64 first = 0, end = " + text_of(elements) + ";\n";
   write(ranges_, "0", 0, text);

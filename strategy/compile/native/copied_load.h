@@ -29,6 +29,8 @@ class CopiedLoad {
   /// `strip` is the largest number of elements of a strip, and `whole` says that there is only one.
   CopiedLoad(const GroupParts& parts, std::uint32_t slot, std::int64_t strip, bool whole);
 
+  /// Number of elements of the buffer.
+  std::int64_t room() const;
   /// Statements before the first strip: the buffer, and its content if all rows are equal.
   std::string before_strips() const;
   /// Statements of a strip. After them, the name of the buffer points to element `first`.

@@ -31,9 +31,7 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
 }
 
 bool GroupParts::keeps_whole(std::int64_t row) const {
-  // Threads' shares of elementwise groups begin at multiples of this.
-  constexpr std::int64_t line = 64;
-  if (folds.empty()) return line % row == 0;
+  if (folds.empty()) return FusedKernel::line % row == 0;
   if (reduced_elements <= smallest_strip) return reduced_elements % row == 0;
   return reduced_elements % row == 0 && segment % row == 0 && folds[0].kernel.piece % row == 0;
 }

@@ -64,7 +64,7 @@ class GroupParts {
   static constexpr std::int64_t smallest_strip = 256;  ///< elements
   static constexpr std::int64_t largest_strip = 1024;  ///< unless a piece of a reduction is larger
 
-  /// True if no strip begins or ends inside a row of so many elements.
+  /// True if no strip, and no thread's share, begins or ends inside a row of so many elements.
   bool keeps_whole(std::int64_t row) const;
 
   std::int64_t elements = 0;

@@ -8,6 +8,7 @@
 
 #include "autodiff/operations/piece_fold.h"
 #include "strategy/compile/native/copied_load.h"
+#include "strategy/compile/native/fold_source.h"
 #include "strategy/compile/native/formulas.h"
 #include "strategy/compile/native/source_text.h"
 #include "strategy/compile/native/stage_source.h"
@@ -22,10 +23,10 @@ constexpr std::int64_t largest_strip = GroupParts::largest_strip;
 constexpr std::uint64_t block_pieces = fold_rows / 4;  // pieces of a reduction in a block of rows
 constexpr std::int64_t in_cache = 64 << 10;            // elements whose arrays are mostly in caches
 constexpr std::int64_t short_strip_bytes = 2048;       // of the widest elements
-constexpr std::int64_t strip_bytes = 24 << 10;    // of all buffers together, well inside the cache
-constexpr std::size_t most_buffers = 48;          // they lie on the stack
+constexpr std::int64_t strip_bytes = 24 << 10;         // of all buffers together, inside the cache
+constexpr std::size_t most_buffers = 48;               // they lie on the stack
 constexpr std::size_t most_summed_directly = 32;  // operations, each of which is written four times
-constexpr std::int64_t most_on_stack = 512 << 10;  // bytes
+constexpr std::int64_t most_on_stack = 256 << 10;  // bytes
 
 /// Writes the code of a group: stages, and calls of kernels between them, strip by strip.
 class Writer {
@@ -172,6 +173,10 @@ class Writer {
 
   std::int64_t stack_bytes() const {
     std::int64_t bytes = strip_ * buffered_bytes();
+    for (const std::uint32_t slot : copied_) {
+      const CopiedLoad copy(parts_, slot, strip_, is_whole_);
+      bytes += (copy.room() - strip_) * size_of(parts_.values[slot].dtype);
+    }
     for (const GroupParts::Fold& fold : parts_.folds) {
       bytes += fold.kernel.state_bytes + fold.kernel.total_bytes();
     }
@@ -199,7 +204,8 @@ class Writer {
     if (!parts_.folds.empty() && parts_.reduced_elements <= strip_) {
       strip_ = strip_ / parts_.reduced_elements * parts_.reduced_elements;
     } else if (!parts_.folds.empty()) {
-      // So many pieces that blocks of rows consist of whole strips.
+      // So many pieces that blocks of rows consist of whole strips. One piece may be larger than
+      // other strips: four rows of up to 2,048 columns.
       const std::int64_t piece = parts_.folds[0].kernel.piece;
       const auto pieces = static_cast<std::uint64_t>(std::max<std::int64_t>(strip_ / piece, 1));
       strip_ = piece * static_cast<std::int64_t>(std::min(std::bit_floor(pieces), block_pieces));
@@ -252,7 +258,8 @@ class Writer {
       copies.emplace_back(parts_, slot, strip_, is_whole_);
       to += copies.back().before_strips();
     }
-    for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_state(i, to);
+    std::vector<FoldSource> folds = this->folds();
+    for (const FoldSource& fold : folds) to += fold.declarations();
     if (is_whole_) {
       to += "  const i64 first = 0, end = " + text_of(parts_.elements) + ";\n";
     } else {
@@ -273,10 +280,10 @@ class Writer {
     }
     for (const CopiedLoad& copy : copies) to += copy.in_strip();
     if (sums_directly()) {
-      write_direct_sums(to);
+      write_direct_sums(folds, to);
     } else {
       if (!write_items(to)) return false;
-      for (std::size_t i = 0; i < parts_.folds.size(); ++i) write_fold(i, to);
+      for (std::size_t i = 0; i < folds.size(); ++i) write_fold(folds[i], i, to);
     }
     if (!is_whole_) to += "  }\n";
     return true;
@@ -295,25 +302,34 @@ class Writer {
   }
 
   /// Full strips are added to the sums as they are computed, the rest from buffers.
-  void write_direct_sums(std::string& to) {
+  void write_direct_sums(std::vector<FoldSource>& folds, std::string& to) {
     StageSource stage(parts_, *items_[0].stage, 0, buffered_);
     std::vector<StageSource::Sum> sums;
-    std::vector<FoldText> texts;
-    for (std::size_t i = 0; i < parts_.folds.size(); ++i) {
-      const std::uint32_t input = parts_.folds[i].input;
-      sums.push_back({input, state(i)});
-      texts.push_back(fold_text(i, address(input), "end_of_part - begin_of_part", "end - first"));
+    for (std::size_t i = 0; i < folds.size(); ++i) {
+      sums.push_back({parts_.folds[i].input, folds[i].name()});
     }
     to += "  if (first == begin_of_part) {\n";
-    for (const FoldText& text : texts) to += "    " + text.begin;
+    for (FoldSource& fold : folds) to += "    " + fold.begin_segment();
     to += "  }\n  if (end - first == " + text_of(strip_) + ") {\n";
     stage.write_sums(sums, strip_, parts_.folds[0].kernel.piece / 4, to);
     to += "  } else {\n";
     stage.write_calls(false, to);
-    for (const FoldText& text : texts) to += "    " + text.add;
+    for (std::size_t i = 0; i < folds.size(); ++i) {
+      to += "    " + folds[i].add(address(parts_.folds[i].input));
+    }
     to += "  }\n";
     functions_ += stage.functions();
-    for (std::size_t i = 0; i < texts.size(); ++i) write_end_of_part(i, texts[i], to);
+    for (FoldSource& fold : folds) to += fold.end_segment();
+  }
+
+  void write_fold(FoldSource& fold, std::size_t index, std::string& to) {
+    const std::string x = address(parts_.folds[index].input);
+    if (!is_long_row()) {
+      to += fold.whole_results(x);
+      return;
+    }
+    to += "  if (first == begin_of_part) {\n    " + fold.begin_segment() + "  }\n  " + fold.add(x) +
+          fold.end_segment();
   }
 
   bool write_items(std::string& to) {
@@ -374,140 +390,10 @@ class Writer {
   /// True if more elements are reduced together than a strip has.
   bool is_long_row() const { return !parts_.folds.empty() && parts_.reduced_elements > strip_; }
 
-  static std::string state(std::size_t fold) { return "f" + std::to_string(fold); }
-
-  void write_state(std::size_t index, std::string& to) const {
-    const GroupParts::Fold& fold = parts_.folds[index];
-    const FoldKernel& kernel = fold.kernel;
-    if (kernel.rows != nullptr) return;
-    const std::string name = state(index);
-    if (!fold.is_sum) {
-      to += "  _Alignas(64) char " + name + "[" + text_of(kernel.state_bytes) + "];\n";
-      to += "  _Alignas(8) char " + name + "t[" + text_of(kernel.total_bytes()) + "];\n";
-      return;
-    }
-    to += "  SUM(" + type_of(fold.input) + ", " + name + ", " + text_of(kernel.columns) + ", " +
-          text_of(most_lanes(kernel.columns)) + ");\n";
-  }
-
-  /// Statements that begin a segment, add elements to it, and complete its totals, which are then
-  /// in an array of the state's name and `t`.
-  struct FoldText {
-    std::string begin;
-    std::string add;
-    std::string end;
-  };
-  FoldText fold_text(std::size_t index, const std::string& x, const std::string& segment,
-                     const std::string& count) {
-    const GroupParts::Fold& fold = parts_.folds[index];
-    const std::string type = type_of(fold.input);
-    const std::string of = "(&" + state(index);
-    if (fold.is_sum) {
-      return {"begin_" + type + of + ", " + segment + ");\n",
-              "add_" + type + of + ", " + x + ", " + count + ");\n", "join_" + type + of + ");\n"};
-    }
-    const auto entry = [&](auto* function) {
-      const std::size_t at = add_address(reinterpret_cast<const void*>(function));
-      return "table[" + std::to_string(at) + "])(" + state(index);
-    };
-    return {
-        "((fold_begin)" + entry(fold.kernel.begin) + ", " + segment + ", " +
-            text_of(fold.kernel.columns) + ");\n",
-        "((fold_add)" + entry(fold.kernel.add) + ", (const char*)(" + x + "), " + count + ");\n",
-        "((fold_end)" + entry(fold.kernel.end) + ", " + state(index) + "t);\n"};
-  }
-
-  /// Statements that make results of their only totals; `group` is the number of the elements that
-  /// were reduced together.
-  std::string finish_text(std::size_t index, const std::string& group) {
-    const GroupParts::Fold& fold = parts_.folds[index];
-    const std::string type = type_of(fold.input);
-    const std::string columns = text_of(fold.kernel.columns);
-    const std::string to =
-        "(" + type + "*)out[" + text_of(fold.output) + "] + (" + group + ") * " + columns;
-    if (fold.returns_total) {
-      return "for (i64 i = 0; i < " + columns + "; ++i) (" + to + ")[i] = (" + type + ")" +
-             state(index) + "t[i];\n";
-    }
-    const std::size_t finish = add_address(reinterpret_cast<const void*>(fold.kernel.finish));
-    const std::size_t attributes = add_attributes(fold.node);
-    return "((fold_finish)table[" + std::to_string(finish) + "])(table[" +
-           std::to_string(attributes) + "], (char*)" + state(index) + "t, 1, " + columns +
-           ", (char*)(" + to + "));\n";
-  }
-
-  void write_fold(std::size_t index, std::string& to) {
-    const GroupParts::Fold& fold = parts_.folds[index];
-    const std::string x = address(fold.input);
-    if (fold.kernel.rows != nullptr) return write_fold_of_rows(fold, x, to);
-    if (!is_long_row()) {
-      const std::string row = text_of(parts_.reduced_elements);
-      const FoldText text = fold_text(index, x + " + row", row, row);
-      to += "  for (i64 row = 0; row < end - first; row += " + row + ") {\n";
-      to += "    " + text.begin + "    " + text.add + "    " + text.end;
-      to += "    " + finish_text(index, "(first + row) / " + row) + "  }\n";
-      return;
-    }
-    const FoldText text = fold_text(index, x, "end_of_part - begin_of_part", "end - first");
-    to += "  if (first == begin_of_part) {\n    " + text.begin + "  }\n  " + text.add;
-    write_end_of_part(index, text, to);
-  }
-
-  void write_end_of_part(std::size_t index, const FoldText& text, std::string& to) {
-    const GroupParts::Fold& fold = parts_.folds[index];
-    to += "  if (end == end_of_part) {\n    " + text.end + "    ";
-    if (parts_.segments == 1) {
-      to += finish_text(index, "result");
-    } else {
-      const std::int64_t count = parts_.elements / parts_.reduced_elements * parts_.segments;
-      const std::string bytes = text_of(fold.kernel.total_bytes());
-      to += "__builtin_memcpy(totals + (" + text_of(static_cast<std::int64_t>(index) * count) +
-            " + part) * " + bytes + ", " + state(index) + "t, sizeof " + state(index) + "t);\n";
-    }
-    to += "  }\n";
-  }
-
-  /// Sums of rows of so few elements are loops over the rows.
-  static constexpr std::int64_t most_in_expression = 7;
-
-  /// The sum of elements x[0], x[1] and so on of a short row, in the order of `PieceFold`.
-  static std::string sum_of_row(std::int64_t row, const std::string& total_type) {
-    const auto element = [](std::int64_t i) { return "x[" + text_of(i) + "]"; };
-    const std::int64_t lanes = row / 2;
-    std::vector<std::string> sums;
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      sums.push_back("(" + element(lane) + " + " + element(lanes + lane) + ")");
-    }
-    if (row == 3) sums[0] = "(" + sums[0] + " + x[2])";
-    while (sums.size() > 1) {
-      const std::size_t half = (sums.size() + 1) / 2;
-      for (std::size_t lane = 0; lane < sums.size() - half; ++lane) {
-        sums[lane] = "(" + sums[lane] + " + " + sums[half + lane] + ")";
-      }
-      sums.resize(half);
-    }
-    const std::string total = "(" + total_type + ")0 + (" + total_type + ")" + sums[0];
-    const bool has_rest = row % 2 != 0 && lanes > 1;
-    return has_rest ? total + " + (" + total_type + ")" + element(2 * lanes) : total;
-  }
-
-  void write_fold_of_rows(const GroupParts::Fold& fold, const std::string& x, std::string& to) {
-    const std::int64_t length = parts_.reduced_elements;
-    if (fold.returns_total && length <= most_in_expression) {
-      const std::string type = type_of(fold.input);
-      const std::string sum = sum_of_row(length, "total_" + type);
-      to += "  INDEPENDENT for (i64 i = 0; i < (end - first) / " + text_of(length) + "; ++i) {\n";
-      to += "    const " + type + "* const x = " + x + " + i * " + text_of(length) + ";\n";
-      to += "    ((" + type + "*)out[" + text_of(fold.output) + "])[first / " + text_of(length) +
-            " + i] = (" + type + ")(" + sum + ");\n  }\n";
-      return;
-    }
-    const std::size_t rows = add_address(reinterpret_cast<const void*>(fold.kernel.rows));
-    const std::size_t attributes = add_attributes(fold.node);
-    const std::string row = text_of(parts_.reduced_elements);
-    to += "  ((fold_rows)table[" + std::to_string(rows) + "])(table[" + std::to_string(attributes) +
-          "], (const char*)(" + x + "), (end - first) / " + row + ", " + row + ", (char*)((" +
-          type_of(fold.input) + "*)out[" + text_of(fold.output) + "] + first / " + row + "));\n";
+  std::vector<FoldSource> folds() {
+    std::vector<FoldSource> made;
+    for (std::size_t i = 0; i < parts_.folds.size(); ++i) made.emplace_back(parts_, i, table_);
+    return made;
   }
 
   const GroupParts& parts_;

@@ -51,7 +51,7 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     W* totals;                                                                                   \
     i64 columns, most_lanes, lanes, rows;                                                        \
   } fold_##T;                                                                                    \
-  static __attribute__((noinline)) void add_rows_##T(const T* x, i64 rows, i64 width, T* sums) { \
+  static inline INLINED void add_rows_##T(const T* x, i64 rows, i64 width, T* sums) { \
     for (; rows >= 4; rows -= 4, x += 4 * width) {                                               \
       INDEPENDENT for (i64 i = 0; i < width; ++i) {                                              \
         const T one = x[i] + x[width + i];                                                       \
@@ -80,7 +80,8 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     f->rows = 0;                                                                                 \
   }                                                                                              \
   static inline void begin_##T(fold_##T* f, i64 elements) {                                      \
-    for (i64 i = 0; i < f->columns; ++i) f->totals[i] = 0;                                       \
+    f->totals[0] = 0;                                                                            \
+    for (i64 i = 1; i < f->columns; ++i) f->totals[i] = 0;                                       \
     f->lanes = largest(1, smallest(elements / f->columns / 2, f->most_lanes));                   \
     clear_##T(f);                                                                                \
   }                                                                                              \
@@ -104,7 +105,8 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
         f->sums[i] = f->sums[i] + f->sums[half * columns + i];                                   \
       }                                                                                          \
     }                                                                                            \
-    INDEPENDENT for (i64 i = 0; i < columns; ++i) {                                              \
+    f->totals[0] = f->totals[0] + (W)f->sums[0];                                                 \
+    INDEPENDENT for (i64 i = 1; i < columns; ++i) {                                              \
       f->totals[i] = f->totals[i] + (W)f->sums[i];                                               \
     }                                                                                            \
     clear_##T(f);                                                                                \
@@ -135,6 +137,28 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     }                                                                                            \
     f->rows = 1;                                                                                 \
     f->lanes = 1;                                                                                \
+  }                                                                                              \
+  static inline INLINED total_##T sum_of_##T(const T* x, i64 n) {                                \
+    const i64 lanes = largest(1, smallest(n / 2, 64));                                           \
+    total_##T total = 0;                                                                         \
+    for (; n >= lanes && lanes > 1;) {                                                           \
+      T sums[64];                                                                                \
+      const i64 rows = smallest(n / lanes, 64);                                                  \
+      INDEPENDENT for (i64 i = 0; i < lanes; ++i) sums[i] = 0;                                   \
+      add_rows_##T(x, rows, lanes, sums);                                                        \
+      for (i64 left = lanes; left > 1; left = (left + 1) / 2) {                                  \
+        const i64 half = (left + 1) / 2;                                                         \
+        INDEPENDENT for (i64 i = 0; i < left - half; ++i) sums[i] = sums[i] + sums[half + i];    \
+      }                                                                                          \
+      total = total + (total_##T)sums[0];                                                        \
+      x += rows * lanes;                                                                         \
+      n -= rows * lanes;                                                                         \
+    }                                                                                            \
+    if (n == 0) return total;                                                                    \
+    T sum = 0;                                                                                   \
+    for (; n >= 4; n -= 4, x += 4) sum = sum + ((x[0] + x[1]) + (x[2] + x[3]));                  \
+    for (; n > 0; --n, ++x) sum = sum + *x;                                                      \
+    return total + (total_##T)sum;                                                               \
   }
 // The state `name` of a sum, and its totals.
 #define SUM(T, name, columns, lanes)           \

@@ -88,10 +88,8 @@ class StepWriter {
     if (x.dtype() != DType::f32 && x.dtype() != DType::f64) return {};
     const std::string type(c_type(x.dtype()));
     const std::string count = text_of(x.elements());
-    return "  {\n    SUM(" + type + ", f, 1, 64);\n    begin_" + type + "(&f, " + count +
-           ");\n    add_" + type + "(&f, (const " + type + "*)" + at(0) + ", " + count +
-           ");\n    join_" + type + "(&f);\n    *(" + type + "*)" + result() + " = (" + type +
-           ")ft[0];\n  }\n";
+    return "  *(" + type + "*)" + result() + " = (" + type + ")sum_of_" + type + "((const " + type +
+           "*)" + at(0) + ", " + count + ");\n";
   }
 
   const Instructions& instructions_;

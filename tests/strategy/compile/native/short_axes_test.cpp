@@ -86,6 +86,34 @@ TEST_CASE("sums over leading axes", "[native]") {
   }
 }
 
+TEST_CASE("movements of short rows that others move once more", "[native]") {
+  check_short_axes([&](Tape& tape) {
+    const Var x = tape.constant(numbers({200, 100, 3}, DType::f64));
+    const Var more = tape.constant(numbers({40, 200, 3}, DType::f64, 1));
+    const Var moved = permute(x, {1, 0, 2});
+    const Var joined = concat({moved, more}, 0);
+    const Var padded = pad(moved * 2.0, {{1, 1}, {0, 0}, {0, 0}});
+    return std::vector<Var>{joined * joined + 0.5 * joined, padded * padded - padded};
+  });
+}
+
+TEST_CASE("code whose arrays would take too much of the stack is left out", "[native]") {
+  const auto record = [](Tape& tape) {
+    const Var x = tape.constant(numbers({8, 4, 512, 4}, DType::f64));
+    Var y = x;
+    for (int i = 0; i < 6; ++i) {
+      y = y * tape.constant(numbers({4, 512, 1}, DType::f64, i)) + x;
+    }
+    return std::vector<Var>{sum(y, {0, 1})};
+  };
+  Report report;
+  const auto expected = values_of(record, {.native = NativeCode::off}, &report);
+  const auto found = values_of(record, {.native = NativeCode::at_once}, &report);
+  CHECK(same_values(found[0], expected[0]));
+  CHECK(report.native.groups == 0);
+  CHECK_THAT(report.native.problem, Catch::Matchers::Contains("arrays are too large"));
+}
+
 TEST_CASE("differences of all pairs with short last axes", "[native]") {
   for (const DType dtype : {DType::f64, DType::f32}) {
     CAPTURE(name_of(dtype));
