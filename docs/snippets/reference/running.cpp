@@ -20,7 +20,7 @@ EXAMPLE(Report, Report::summary, Report::explain) {
   const Var x = tape.parameter(Tensor::ones({1000}));
   const Report report = backward(sum(exp(sin(x)))).report();
   print(report.summary());
-  // → auto: peak 12.5 KiB (100.0 % of keep-all), 0 of 1 steps recompute, 0.0 % extra work
+  // → auto: peak 12.6 KiB (100.0 % of keep-all), 0 of 1 steps recompute, 0.0 % extra work
   // a page of text; write_html writes it as a page.
   print(report.explain().substr(0, 4));  // → plan
   print(report.recomputed, report.compute_overhead, report.measured_peak <= report.predicted_peak);
