@@ -40,7 +40,8 @@ OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_pt
       match_ == Match::tape || (match_ == Match::attributes && holds_loops(*tape));
   fingerprint_.clear();
   if (!only_itself) append_fingerprint(*tape, options.threads, fingerprint_);
-  const std::string planner = planner_of(options)->key();
+  // Making the key of the default planner takes as long as finding the program.
+  const std::string planner = options.planner == nullptr ? "" : options.planner->key();
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.budget == options.memory_budget && entry.threads == options.threads &&
            entry.planner == planner && entry.interface == interface &&

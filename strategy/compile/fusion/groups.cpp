@@ -49,7 +49,7 @@ std::int64_t Groups::elements(NodeId node) const {
 /// Adds the node to the unit, which may be a new one.
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
-    units_.push_back({{}, next_place_++, none, {}, 0});
+    units_.push_back({.members = {}, .place = next_place_++});
     if (access_maps_.may_be_in_group(node)) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);

@@ -44,7 +44,7 @@ class Groups {
     std::uint32_t place;
     std::uint32_t first_reader = none;  // units at smaller places do not read this one
     std::int64_t elements = 0;          // of an elementwise group
-    FoldShape folded;                   // of its reductions
+    FoldShape folded = {};              // of its reductions
   };
 
   std::int64_t elements(NodeId node) const;

@@ -196,7 +196,9 @@ class Writer {
   void choose_strip() {
     const std::int64_t bytes = buffered_bytes();
     const bool is_short = parts_.elements > in_cache && !is_stage_of_sums();
-    strip_ = is_short ? short_strip() : largest_strip;
+    const bool fits_row = !parts_.folds.empty() && parts_.reduced_elements <= largest_strip;
+    const std::int64_t row = fits_row ? parts_.reduced_elements : 0;
+    strip_ = is_short ? std::max(short_strip(), row) : largest_strip;
     while (strip_ > smallest_strip && strip_ * bytes > strip_bytes) strip_ /= 2;
     const bool fits =
         parts_.elements <= largest_strip && parts_.elements * bytes <= 2 * strip_bytes;
