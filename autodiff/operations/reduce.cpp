@@ -57,8 +57,8 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
-/// Null where that would not pay: for few short rows, for those without code of their own, for few
-/// rows of several columns, and for columns whose sums would fill a cache.
+/// Null where that would not pay. These are few short rows, those without code of their own, few
+/// rows of several columns, and columns whose sums would fill a cache.
 template <class Rule>
 FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);

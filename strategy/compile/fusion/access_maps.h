@@ -78,7 +78,7 @@ class AccessMaps {
   }
   /// True when the node has to run and reduces its input, in order, as part of a group.
   bool is_fold(NodeId node) const { return fold_[node]; }
-  /// Of a node that `is_fold`; without elements for others.
+  /// The shape of a node that `is_fold`. Other nodes have a shape without elements.
   FoldShape fold_shape(NodeId node) const;
   /// True for a constant that a pointwise node fills in, the same for every element.
   bool is_number(ValueId value) const;

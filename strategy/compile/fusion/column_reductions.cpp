@@ -3,19 +3,6 @@
 #include <algorithm>
 
 namespace palimpsest {
-namespace {
-
-/// More nodes would not fit the cache tile by tile.
-constexpr std::size_t most_with_reductions = 32;
-
-/// The shape of a group's reductions.
-FoldShape folded(const Unit& unit, const AccessMaps& access_maps) {
-  const auto fold =
-      std::ranges::find_if(unit.own, [&](NodeId node) { return access_maps.is_fold(node); });
-  return fold == unit.own.end() ? FoldShape() : access_maps.fold_shape(*fold);
-}
-
-}  // namespace
 
 void join_column_reductions(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
                             Units& units) {
@@ -33,7 +20,7 @@ void join_column_reductions(const Tape& tape, const AccessMaps& access_maps, Nod
     const NodeId maker = tape.producer(access_maps.links(first)[0].value);
     if (group_of[maker] == none || (maker < boundary) != (first < boundary)) continue;
     Unit& group = units[group_of[maker]];
-    if (group.own.size() + group.duplicates.size() >= most_with_reductions) continue;
+    if (group.own.size() + group.duplicates.size() >= most_together) continue;
     if (!folded(group, access_maps).fits(shape)) continue;
     group.own.insert(std::ranges::upper_bound(group.own, first), first);
     units[unit] = {};

@@ -276,7 +276,7 @@ bool FusedKernel::may_write_over(std::uint32_t output, std::uint32_t input) cons
 
 Bytes FusedKernel::tile_bytes() const { return aligned(tile_elements_ * widest_); }
 
-/// Bytes for a reduction in one thread: its state, and behind it the totals of a segment.
+/// Bytes for a reduction in one thread: its state, then the totals of a segment.
 Bytes FusedKernel::fold_bytes() const {
   if (folds_.empty()) return 0;
   const FoldKernel& kernel = folds_[0].kernel;

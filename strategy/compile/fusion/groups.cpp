@@ -25,6 +25,12 @@ std::vector<NodeId> Unit::nodes() const {
   return all;
 }
 
+FoldShape folded(const Unit& unit, const AccessMaps& access_maps) {
+  const auto fold =
+      std::ranges::find_if(unit.own, [&](NodeId node) { return access_maps.is_fold(node); });
+  return fold == unit.own.end() ? FoldShape() : access_maps.fold_shape(*fold);
+}
+
 Groups::Groups(const Tape& tape, const AccessMaps& access_maps, NodeId boundary)
     : tape_(tape),
       access_maps_(access_maps),

@@ -23,6 +23,12 @@ struct Unit {
 /// Units in an execution order.
 using Units = std::vector<Unit>;
 
+/// Most nodes of a unit to which others are added: more would not fit the cache tile by tile.
+constexpr std::size_t most_together = 32;
+
+/// The shape of a unit's reductions.
+FoldShape folded(const Unit& unit, const AccessMaps& access_maps);
+
 /// Partitions the needed nodes of a tape into units. A group contains elementwise nodes over an
 /// equal number of elements, and reductions of their values with results of equal size. Every other
 /// node is a unit of its own. So are reductions of several columns (`join_column_reductions`).

@@ -6,9 +6,6 @@
 namespace palimpsest {
 namespace {
 
-/// More nodes would not fit the cache tile by tile.
-constexpr std::size_t most_together = 32;
-
 class SiblingFusion {
  public:
   SiblingFusion(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
@@ -77,13 +74,6 @@ class SiblingFusion {
     return tape_.shape(tape_.first_output(unit.own[0])).elements();
   }
 
-  /// The shape of the group's reductions.
-  FoldShape folded(const Unit& unit) const {
-    const auto fold =
-        std::ranges::find_if(unit.own, [&](NodeId node) { return access_maps_.is_fold(node); });
-    return fold == unit.own.end() ? FoldShape() : access_maps_.fold_shape(*fold);
-  }
-
   /// True when a unit before `later` reads a value of the unit.
   bool is_read_before(std::uint32_t unit, std::uint32_t later) const {
     return !readers_[unit].empty() && readers_[unit].front() < later;
@@ -95,7 +85,7 @@ class SiblingFusion {
     const Unit& a = units_[earlier];
     const Unit& b = units_[later];
     if (elements(a) != elements(b) || is_read_before(earlier, later)) return false;
-    if (!folded(a).fits(folded(b))) return false;
+    if (!folded(a, access_maps_).fits(folded(b, access_maps_))) return false;
     return together(a, b).nodes().size() <= most_together && are_in_order(earlier, later) &&
            takes_no_more(earlier, later);
   }

@@ -17,8 +17,8 @@ std::optional<std::vector<ElementRange>> walk_of(const GroupParts& parts,
 /// first. Then the operations of a stage are loops over long ranges.
 bool is_better_copied(const std::vector<ElementRange>& ranges, std::int64_t element_bytes);
 
-/// The length of the rows in which loads are read, if all are equal, of some length but short, and
-/// not divided by strips: loops over them have a constant trip count. 0 otherwise.
+/// The length of the rows in which loads are read, if it is the same for all, from 8 to 64, and no
+/// strip divides a row. Loops over such rows have a constant trip count. 0 otherwise.
 std::int64_t whole_row(const GroupParts& parts, const std::vector<ElementRange>& ranges);
 
 /// C code that copies a load of a group to a buffer, strip by strip. Rows of a few elements are
