@@ -141,17 +141,37 @@ void CopiedLoad::write(std::span<const ElementRange> ranges, const std::string& 
     const std::string row = repetition(depth);
     const std::int64_t length = elements / range.count;
     const std::string at = moved(begin, row, length);
-    to += range.body.size() == 1 && length <= longest_row ? "  INDEPENDENT for" : "  for";
+    const std::int64_t repeated = repeated_elements(range.body);
+    const bool is_independent = range.body.size() == 1 && length <= longest_row && repeated == 0;
+    to += is_independent ? "  INDEPENDENT for" : "  for";
     to += " (i64 " + row + " = from_row(first, " + begin + ", " + text_of(length) + "), end_" +
           row + " = to_row(end, " + begin + ", " + text_of(length) + ", " + text_of(range.count) +
           "); " + row + " < end_" + row + "; ++" + row + ") {\n";
-    if (length <= longest_row) {
+    if (repeated > 0) {
+      to += repeat(range.body[0], repeated, at);
+    } else if (length <= longest_row) {
       write_row(range.body, at, depth + 1, to);
     } else {
       write(range.body, at, depth + 1, to);
     }
     to += "  }\n";
   }
+}
+
+/// The number of elements that a row repeats, if vectors of them are better than copies; otherwise
+/// 0.
+std::int64_t CopiedLoad::repeated_elements(std::span<const ElementRange> row) const {
+  constexpr std::int64_t most_written_after = 15;  // elements
+  const std::int64_t bytes = size_of(parts_.values[slot_].dtype);
+  const std::int64_t length = elements_of(row);
+  if (row.size() != 1 || bytes < 4 || length + most_written_after > longest_row) return 0;
+  if (length * bytes <= 16) return 0;
+  if (!row[0].is_repeated()) return row[0].accesses[0].step == 0 ? 1 : 0;
+  const Ranges& body = row[0].body;
+  if (body.size() != 1 || body[0].is_repeated()) return 0;
+  const ElementRange::Access& access = body[0].accesses[0];
+  const bool fills_vector = 16 % (body[0].count * bytes) == 0;
+  return access.step == 1 && access.moves[0] == 0 && fills_vector ? body[0].count : 0;
 }
 
 /// Copies all elements, whether they are in the strip or not.
@@ -184,6 +204,23 @@ void CopiedLoad::write_leaf(const ElementRange& range, const std::string& base,
         ";\n    " + type_ + "* const to = " + name_ + " + (" + base + " - first) + skip;\n" +
         "    INDEPENDENT for (i64 i = 0; i < count; ++i) to[i] = " +
         moved("from[0", "i", access.step) + "];\n  }\n";
+}
+
+/// Writes a row of vectors that repeat its first `count` elements.
+std::string CopiedLoad::repeat(const ElementRange& row, std::int64_t count,
+                               const std::string& base) const {
+  const ElementRange& leaf = row.is_repeated() ? row.body[0] : row;
+  const std::int64_t bytes = size_of(parts_.values[slot_].dtype);
+  std::string elements;
+  for (std::int64_t i = 0; i < 16 / bytes; ++i) {
+    elements += (i > 0 ? ", from[" : "from[") + text_of(i % count) + "]";
+  }
+  const std::string vector = "wide_" + type_;
+  return "    {\n    const " + type_ +
+         "* const from = " + access_address(parts_, slot_, leaf.accesses[0]) + ";\n    " + type_ +
+         "* const to = " + name_ + " + (" + base + " - first);\n    const " + vector +
+         " x = REPEATED(" + elements + ");\n    for (i64 i = 0; i < " + text_of(row.elements()) +
+         "; i += WIDE / " + text_of(bytes) + ") *(" + vector + "*)(to + i) = x;\n    }\n";
 }
 
 std::string CopiedLoad::copy(const ElementRange& range, const std::string& base) const {

@@ -23,7 +23,8 @@ std::int64_t whole_row(const GroupParts& parts, const std::vector<ElementRange>&
 
 /// C code that copies a load of a group to a buffer, strip by strip. Rows of a few elements are
 /// loops with constant trip counts, which the compiler unrolls. A row is copied as a whole even if
-/// the strip begins or ends in it. So the buffer has some room before and after the strip.
+/// the strip begins or ends in it. Rows that repeat a few bytes are written by whole vectors, which
+/// the next row overwrites. So the buffer has some room before and after the strip.
 class CopiedLoad {
  public:
   /// `strip` is the largest number of elements of a strip, and `whole` says that there is only one.
@@ -42,7 +43,9 @@ class CopiedLoad {
   void write_row(std::span<const ElementRange> ranges, const std::string& base, int depth,
                  std::string& to) const;
   void write_leaf(const ElementRange& range, const std::string& base, std::string& to) const;
+  std::int64_t repeated_elements(std::span<const ElementRange> row) const;
   std::string copy(const ElementRange& range, const std::string& base) const;
+  std::string repeat(const ElementRange& row, std::int64_t count, const std::string& base) const;
 
   const GroupParts& parts_;
   std::uint32_t slot_;

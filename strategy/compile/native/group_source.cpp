@@ -63,7 +63,7 @@ class Writer {
     made.text = functions_ + (parts_.is_small() ? "INLINED " : "") +
                 "void @(const char* const* in, char* const* out, const char* numbers, "
                 "const void* const* table, char* totals, i64 begin, i64 end_of_all) {\n" +
-                body + "}\n";
+                load_addresses(parts_) + body + "}\n";
     made.table = std::move(table_);
     return made;
   }
@@ -234,8 +234,7 @@ class Writer {
     if (value.kind == Kind::number) {
       return "(const " + type_of(slot) + "*)(numbers + " + text_of(value.index * 8) + ")";
     }
-    return "((const " + type_of(slot) + "*)in[" + text_of(value.index) + "] + " +
-           text_of(value.offset) + ")";
+    return "(" + input_address(value.index, value.dtype) + " + " + text_of(value.offset) + ")";
   }
 
   void write_buffers(std::string& to) const {
@@ -356,10 +355,9 @@ class Writer {
       case Kind::repeated:
         return scalar_address(slot);
       case Kind::input:
-        return "(const " + type_of(slot) + "*)in[" + text_of(value.index) + "] + " +
-               text_of(value.offset) + first;
+        return input_address(value.index, value.dtype) + " + " + text_of(value.offset) + first;
       case Kind::output:
-        return "(" + type_of(slot) + "*)out[" + text_of(value.index) + "]" + first;
+        return output_address(value.index, value.dtype) + first;
       default:
         return "t" + GroupParts::name(slot);
     }

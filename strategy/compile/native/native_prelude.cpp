@@ -28,6 +28,23 @@ static inline i64 from_row(i64 first, i64 begin, i64 length) {
 static inline i64 to_row(i64 end, i64 begin, i64 length, i64 rows) {
   return smallest(end > begin ? (end - begin + length - 1) / length : 0, rows);
 }
+// A vector register of elements that repeat the given ones, which have 16 bytes.
+#define TWICE(...) __VA_ARGS__, __VA_ARGS__
+#if defined(__AVX512F__)
+#define WIDE 64
+#define REPEATED(...) {TWICE(TWICE(__VA_ARGS__))}
+#elif defined(__AVX__)
+#define WIDE 32
+#define REPEATED(...) {TWICE(__VA_ARGS__)}
+#else
+#define WIDE 16
+#define REPEATED(...) {__VA_ARGS__}
+#endif
+#define VECTOR(T) typedef T wide_##T __attribute__((vector_size(WIDE), aligned(4), may_alias))
+VECTOR(double);
+VECTOR(float);
+VECTOR(i64);
+VECTOR(i32);
 typedef struct {
   const void* attributes;
   const void* inputs[3];

@@ -134,10 +134,10 @@ std::string StageSource::argument(const Parameter& parameter, const ElementRange
     case Parameter::Kind::scalar:
       return name;
     case Parameter::Kind::input:
-      return "(const " + type + "*)in[" + text_of(value.index) + "] + " + text_of(value.offset) +
-             " + " + begin;
+      return input_address(value.index, value.dtype) + " + " + text_of(value.offset) + " + " +
+             begin;
     case Parameter::Kind::output:
-      return "(" + type + "*)out[" + text_of(value.index) + "] + " + begin;
+      return output_address(value.index, value.dtype) + " + " + begin;
     case Parameter::Kind::buffer:
       return "t" + name + " + " + begin + (whole ? "" : " - first");
     case Parameter::Kind::load:
