@@ -192,15 +192,6 @@ void append_rows(const Ranges& row, std::int64_t count, const std::vector<std::i
   to.push_back(std::move(repeated));
 }
 
-/// The first `n` elements of a range. The range keeps the rest.
-ElementRange take_front(ElementRange& range, std::int64_t n) {
-  ElementRange front = range;
-  front.count = n;
-  range.count -= n;
-  for (Access& access : range.accesses) access.offset += n * access.step;
-  return front;
-}
-
 /// The ranges in rows of `period` elements; empty if a repeated range crosses the end of a row.
 std::vector<Ranges> rows_of(Ranges ranges, std::int64_t period) {
   std::vector<Ranges> rows(1);
@@ -261,6 +252,14 @@ std::size_t leaves(const Ranges& ranges) {
 }
 
 }  // namespace
+
+ElementRange take_front(ElementRange& range, std::int64_t n) {
+  ElementRange front = range;
+  front.count = n;
+  range.count -= n;
+  for (ElementRange::Access& access : range.accesses) access.offset += n * access.step;
+  return front;
+}
 
 std::int64_t ElementRange::elements() const {
   if (!is_repeated()) return count;

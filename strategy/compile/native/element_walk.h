@@ -39,6 +39,9 @@ struct LoadedPart {
   std::int64_t period = 0;
 };
 
+/// The first `n` elements of a range without repetitions. The range keeps the rest.
+ElementRange take_front(ElementRange& range, std::int64_t n);
+
 /// Nested ranges that together walk elements [0, n), in which each load reads with one step.
 /// `loads` has the parts of each load, in order. `periods` are lengths of rows, planes and so on,
 /// at which repetitions are looked for. Empty if there are too many ranges to be worth code.

@@ -30,6 +30,12 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
   add_periods(kernel, tape);
 }
 
+std::int64_t GroupParts::widest_bytes() const {
+  std::int64_t widest = 1;
+  for (const Value& value : values) widest = std::max(widest, size_of(value.dtype));
+  return widest;
+}
+
 bool GroupParts::keeps_whole(std::int64_t row) const {
   if (folds.empty()) return FusedKernel::line % row == 0;
   if (reduced_elements <= smallest_strip) return reduced_elements % row == 0;

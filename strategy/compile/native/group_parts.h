@@ -64,6 +64,8 @@ class GroupParts {
   static constexpr std::int64_t smallest_strip = 256;  ///< elements
   static constexpr std::int64_t largest_strip = 1024;  ///< unless a piece of a reduction is larger
 
+  /// Bytes of an element of the widest dtype.
+  std::int64_t widest_bytes() const;
   /// True if no strip, and no thread's share, begins or ends inside a row of so many elements.
   bool keeps_whole(std::int64_t row) const;
 

@@ -186,11 +186,7 @@ class Writer {
   /// For arrays in main memory. The processor computes a strip while it still stores the one
   /// before.
   std::int64_t short_strip() const {
-    std::int64_t widest = 1;
-    for (const GroupParts::Value& value : parts_.values) {
-      widest = std::max(widest, size_of(value.dtype));
-    }
-    return std::clamp(short_strip_bytes / widest, smallest_strip, largest_strip);
+    return std::clamp(short_strip_bytes / parts_.widest_bytes(), smallest_strip, largest_strip);
   }
 
   void choose_strip() {
