@@ -14,6 +14,7 @@
 #include "strategy/loops/loop_resume.h"
 #include "strategy/loops/state_codec.h"
 #include "strategy/loops/step_recorder.h"
+#include "strategy/run/runner_pool.h"
 
 namespace palimpsest {
 
@@ -109,6 +110,9 @@ class Loop {
   /// The kept values with this key, for which `keep` was called.
   const KeptValues& kept(std::uint64_t key) const;
 
+  /// Those of its steps.
+  RunnerPool& runners() const { return runners_; }
+
   std::size_t state_count() const { return step_.state.size(); }
   std::size_t input_count() const { return step_.inputs.size(); }
   std::size_t captured_count() const { return step_.captured.size(); }
@@ -132,6 +136,7 @@ class Loop {
   std::unique_ptr<const LoopDisk> disk_;
   mutable std::mutex mutex_;
   mutable std::map<std::uint64_t, std::unique_ptr<const KeptValues>> kept_;
+  mutable RunnerPool runners_;
 };
 
 /// The derivative of a step, recorded after it on its tape: from the adjoints of its results to

@@ -1,8 +1,8 @@
 #include "strategy/loops/loop_steps.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "autodiff/execute.h"
@@ -69,26 +69,32 @@ Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
 /// Runs all steps by the programs of the first one.
 class PlannedSteps final : public LoopSteps {
  public:
-  PlannedSteps(BufferProgramPtr forward, BufferProgramPtr backward, LoopArguments& arguments,
-               std::span<std::byte> memory)
-      : arguments_(arguments), reversed_(arguments) {
-    set_up(whole_, std::move(forward), memory);
-    set_up(reversing_, std::move(backward), memory);
+  PlannedSteps(const Loop& loop, const BufferProgramPtr& forward, const BufferProgramPtr& backward,
+               LoopArguments& arguments, std::span<std::byte> memory)
+      : runners_(loop.runners()), arguments_(arguments), reversed_(arguments) {
+    whole_ = runner_of(forward, memory);
+    reversing_ = runner_of(backward, memory);
   }
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
                std::span<std::byte> memory, int threads, Bytes share, bool ahead)
-      : arguments_(arguments), reversed_(arguments) {
-    set_up(whole_, (gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
-           memory);
+      : runners_(loop.runners()), arguments_(arguments), reversed_(arguments) {
+    const auto& forward = gradient == nullptr ? loop.forward() : loop.advance();
+    whole_ = runner_of(forward.get(threads, share), memory);
     if (gradient == nullptr) {
-      if (loop.has_condition()) set_up(goes_on_, loop.goes_on().get(threads, share), memory);
+      if (loop.has_condition()) goes_on_ = runner_of(loop.goes_on().get(threads, share), memory);
       return;
     }
     if (ahead) {
       memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
     }
-    set_up(reversing_, gradient->backward().get(threads, share), memory);
+    reversing_ = runner_of(gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
+  }
+  ~PlannedSteps() override {
+    if (std::uncaught_exceptions() > 0) return;
+    for (auto* runner : {&whole_, &reversing_, &goes_on_}) {
+      if (*runner != nullptr) runners_.give_back(std::move(*runner));
+    }
   }
 
   bool goes_on(std::uint32_t step, const Addresses& state) override {
@@ -140,17 +146,15 @@ class PlannedSteps final : public LoopSteps {
   void set_untouched(std::vector<bool> untouched) override { untouched_ = std::move(untouched); }
   void note_native(RunScope& scope) const override {
     for (const auto* runner : {&whole_, &reversing_}) {
-      if (*runner) note(scope, **runner);
+      if (*runner != nullptr) note(scope, **runner);
     }
   }
 
  private:
-  void set_up(std::optional<BufferRunner>& runner, BufferProgramPtr program,
-              std::span<std::byte> memory) const {
-    if (program == nullptr) return;
-    runner.emplace(std::move(program), memory);
-    runner->set_control(arguments_.control());
-    runner->set_native(arguments_.native());
+  std::unique_ptr<BufferRunner> runner_of(const BufferProgramPtr& program,
+                                          std::span<std::byte> memory) const {
+    if (program == nullptr) return nullptr;
+    return runners_.take(program, memory, arguments_.control(), arguments_.native());
   }
   /// The last run may have been interpreted, or timed to decide about native code.
   static bool is_row(const BufferRunner& runner, std::uint32_t count) {
@@ -172,11 +176,12 @@ class PlannedSteps final : public LoopSteps {
     if (program != nullptr) scope.note<NativeNote>(program.get(), program);
   }
 
+  RunnerPool& runners_;
   LoopArguments& arguments_;
   LoopArguments reversed_;  // of a step run backward
-  std::optional<BufferRunner> whole_;
-  std::optional<BufferRunner> reversing_;
-  std::optional<BufferRunner> goes_on_;
+  std::unique_ptr<BufferRunner> whole_;
+  std::unique_ptr<BufferRunner> reversing_;
+  std::unique_ptr<BufferRunner> goes_on_;
   std::vector<bool> untouched_;
 };
 
@@ -338,9 +343,10 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
   return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
 }
 
-std::unique_ptr<LoopSteps> make_steps(BufferProgramPtr forward, BufferProgramPtr backward,
-                                      LoopArguments& arguments, std::span<std::byte> memory) {
-  return std::make_unique<PlannedSteps>(std::move(forward), std::move(backward), arguments, memory);
+std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const BufferProgramPtr& forward,
+                                      const BufferProgramPtr& backward, LoopArguments& arguments,
+                                      std::span<std::byte> memory) {
+  return std::make_unique<PlannedSteps>(loop, forward, backward, arguments, memory);
 }
 
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,

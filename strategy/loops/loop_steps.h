@@ -106,8 +106,9 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
                   bool ahead);
 /// Steps that only run `forward`, or are only reversed by `backward`. The other one is null.
-std::unique_ptr<LoopSteps> make_steps(BufferProgramPtr forward, BufferProgramPtr backward,
-                                      LoopArguments& arguments, std::span<std::byte> memory);
+std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const BufferProgramPtr& forward,
+                                      const BufferProgramPtr& backward, LoopArguments& arguments,
+                                      std::span<std::byte> memory);
 /// The smallest budget in which all steps can be planned.
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 

@@ -11,6 +11,7 @@ namespace palimpsest {
 
 BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory)
     : program_(std::move(program)),
+      memory_(memory.data()),
       arena_(memory.first(static_cast<std::size_t>(program_->workspace()))),
       executor_(program_->instructions()) {
   bind_constants(program_->tape());
@@ -40,6 +41,7 @@ void BufferRunner::bind_constants(const Tape& tape) {
 void BufferRunner::run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
                        std::uint32_t round) {
   carry_out(program_->tape(), arguments, results, round, std::exchange(has_run_, true));
+  is_bound_ = true;
 }
 
 void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,

@@ -30,7 +30,7 @@ class BufferRunner {
 
   /// True if `repeat` may be called: the last run was one call of native code that leaves nothing
   /// to copy.
-  bool may_repeat() const { return has_run_ && only_makes_ && executor_.can_run_again(); }
+  bool may_repeat() const { return is_bound_ && only_makes_ && executor_.can_run_again(); }
   /// Before `repeat`: sets the address of an argument or of a result.
   void set_argument(std::size_t position, std::byte* data) { *argument_at_[position] = data; }
   void set_result(std::size_t position, std::byte* data) { *result_at_[position] = data; }
@@ -58,10 +58,19 @@ class BufferRunner {
   void set_control(RunControl* control, bool counts_steps = false) {
     control_ = control;
     counts_steps_ = counts_steps;
+    executor_.set_control(control);
   }
 
   /// Sets `Executor::Settings::native`, before the first run.
   void set_native(NativeCode native) { native_ = native; }
+
+  /// True if a runner that is constructed and set in this way would be equal.
+  bool serves(const BufferProgramPtr& program, std::span<std::byte> memory,
+              NativeCode native) const {
+    return program_ == program && memory_ == memory.data() && native_ == native;
+  }
+  /// The next run must be given all addresses.
+  void forget_addresses() { is_bound_ = false; }
 
   /// Measurements of the last run.
   const Executor& executor() const { return executor_; }
@@ -73,6 +82,7 @@ class BufferRunner {
   void execute(const Tape& tape, std::uint32_t round, bool same_tape);
 
   BufferProgramPtr program_;
+  std::byte* memory_;
   Arena arena_;
   Meter meter_;  // counts nothing: everything lies in the arena
   Executor executor_;
@@ -82,6 +92,7 @@ class BufferRunner {
   std::vector<std::byte**> changeable_;  // without repetitions: those of both lists that are used
   AddressRow row_;
   bool has_run_ = false;    // with the program's own tape
+  bool is_bound_ = false;   // that run's arguments and results are still there
   bool only_makes_ = true;  // no result is copied from elsewhere
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;

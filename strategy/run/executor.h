@@ -65,6 +65,8 @@ class Executor {
   /// run stops and rethrows the exception.
   void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
+  /// Sets `Settings::control` of later calls of `run_again`.
+  void set_control(RunControl* control) { settings_.control = control; }
   /// True if one function of native code carried out all steps of the last run.
   bool can_run_again() const { return can_run_again_; }
   /// Runs again as before, with other sources. Only if `can_run_again`.

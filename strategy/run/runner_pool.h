@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "strategy/run/buffer_runner.h"
+
+namespace palimpsest {
+
+/// Keeps runners between runs, so that the next run of the same program in the same memory begins
+/// at once. It keeps a few of those that were used last. Any thread may use it.
+class RunnerPool {
+ public:
+  /// A runner that no other caller has.
+  std::unique_ptr<BufferRunner> take(const BufferProgramPtr& program, std::span<std::byte> memory,
+                                     RunControl* control, NativeCode native);
+  /// Only after runs that ended without an exception.
+  void give_back(std::unique_ptr<BufferRunner> runner);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<BufferRunner>> idle_;  // the oldest first
+};
+
+}  // namespace palimpsest
