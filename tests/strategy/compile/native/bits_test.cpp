@@ -134,6 +134,27 @@ TEST_CASE("shifted reads become ranges", "[native]") {
       4);
 }
 
+TEST_CASE("long shifted ranges begin with cache lines", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::i32}) {
+    CAPTURE(name_of(dtype));
+    check_bits(
+        [&](Tape& tape) {
+          std::vector<Var> results;
+          for (const std::int64_t n : {128, 135, 160, 999, 1'000}) {
+            const Var x = tape.constant(numbers({n}, dtype));
+            const Var grid = tape.constant(numbers({3, n}, dtype));
+            for (const std::int64_t shift : {1, 7, 8, 17}) {
+              const Var apart = x - roll(x, shift, 0);
+              results.push_back(cast(apart, DType::f64) * 0.5);
+              results.push_back(grid + roll(grid, -shift, 1) + roll(grid, 1, 0));
+            }
+          }
+          return results;
+        },
+        10);
+  }
+}
+
 TEST_CASE("stencils in two and three dimensions", "[native]") {
   check_bits([&](Tape& tape) {
     const Var u = tape.constant(numbers({33, 40}, DType::f64));

@@ -1,5 +1,6 @@
 // Steps of loops as single functions, forward and backward.
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -220,6 +221,53 @@ TEST_CASE("a loop of native steps that is stopped runs again", "[native]") {
     CHECK(last >= 120);
     CHECK(last <= 122);
     CHECK(same_bits(backward(loss, options)[start], expected));
+  }
+}
+
+TEST_CASE("a program with loops runs again, with other tensors and random streams", "[native]") {
+  struct Recorded {
+    Var start;
+    std::optional<palimpsest::Program> program;
+  };
+  const auto record = [](const RunOptions& options) {
+    Recorded made;
+    made.program = palimpsest::Program::gradients(
+        [&](Tape& tape) {
+          made.start = tape.parameter(numbers({16}, DType::f64, 1));
+          const Var rates = tape.parameter(numbers({16}, DType::f64, 2));
+          const Var end = scan(made.start, 30, [&](const Var& x, const StepNumber&) {
+            const Var inner = scan(x, 8, [&](const Var& y, const StepNumber&) {
+              return 0.9 * y + 0.01 * rates * roll(y, 1, 0);
+            });
+            return dropout(inner, 0.25) * 0.5 + 0.1;
+          });
+          return sum(end * end);
+        },
+        options);
+    return made;
+  };
+  for (const Bytes budget : {unlimited, Bytes{5_KiB}}) {
+    for (const int threads : {1, 2}) {
+      CAPTURE(budget, threads);
+      RunOptions options{.memory_budget = budget, .threads = threads, .native = NativeCode::off};
+      const Recorded interpreted = record(options);
+      options.native = NativeCode::at_once;
+      const Recorded native = record(options);
+      Runner expected(*interpreted.program);
+      Runner found(*native.program);
+      Runner other(*native.program);
+      for (int run = 0; run < 4; ++run) {
+        const Tensor start = numbers({16}, DType::f64, 3 + run);
+        const auto gradient_of = [&](Runner& runner, const Var& of) {
+          runner.bind(of, start);
+          runner.run();
+          return runner.gradients()[of].clone();
+        };
+        const Tensor gradient = gradient_of(expected, interpreted.start);
+        CHECK(same_bits(gradient_of(found, native.start), gradient));
+        CHECK(same_bits(gradient_of(other, native.start), gradient));
+      }
+    }
   }
 }
 

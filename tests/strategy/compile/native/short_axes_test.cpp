@@ -62,6 +62,26 @@ TEST_CASE("broadcasts along short axes", "[native]") {
   }
 }
 
+TEST_CASE("short rows that repeat a few elements", "[native]") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::i64, DType::i32}) {
+    CAPTURE(name_of(dtype));
+    check_short_axes([&](Tape& tape) {
+      std::vector<Var> results;
+      for (const std::int64_t elements : {1, 2, 4}) {
+        for (const std::int64_t times : {2, 3, 5, 11}) {
+          const std::int64_t rows = 700 + times;
+          const Var x = tape.constant(numbers({rows, times, elements}, dtype));
+          const Var row = tape.constant(numbers({rows, 1, elements}, dtype, 1));
+          const Var column = tape.constant(numbers({rows, times, 1}, dtype, 2));
+          const Var y = (x - row) * column;
+          results.insert(results.end(), {y, sum(y * y + row, {2})});
+        }
+      }
+      return results;
+    });
+  }
+}
+
 TEST_CASE("sums over leading axes", "[native]") {
   for (const DType dtype : {DType::f64, DType::f32, DType::i64, DType::i32}) {
     CAPTURE(name_of(dtype));

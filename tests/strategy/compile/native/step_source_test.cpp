@@ -212,6 +212,43 @@ TEST_CASE("long sums are added in the loop that makes their elements, unless it 
   CHECK_FALSE(has_direct_sums([](const Var& x) { return x + roll(x, 1, 0); }));
 }
 
+/// The C code of a program that makes the result of `f`.
+std::string text_for(const std::function<Var(OnBuffers&)>& f) {
+  OnBuffers program;
+  program.results = {f(program)};
+  return program_source(*program.compiled()->instructions(), *program.tape, false).text;
+}
+
+TEST_CASE("a long shifted range begins with a cache line", "[native]") {
+  const auto calls_with = [](std::int64_t count, DType dtype) {
+    const std::string text = text_for([&](OnBuffers& program) {
+      const Var x = program.argument({1'000}, dtype);
+      return x - roll(x, 1, 0);
+    });
+    return text.find("(" + std::to_string(count) + ", ") != std::string::npos;
+  };
+  CHECK(calls_with(7, DType::f64));
+  CHECK(calls_with(992, DType::f64));
+  CHECK(calls_with(15, DType::f32));
+  CHECK(calls_with(984, DType::f32));
+  CHECK_FALSE(calls_with(999, DType::f64));
+}
+
+TEST_CASE("short rows that repeat are written by vectors", "[native]") {
+  const auto has_vectors = [](const Shape& shape, const Shape& row, DType dtype) {
+    const std::string text = text_for([&](OnBuffers& program) {
+      return program.argument(shape, dtype) - program.argument(row, dtype);
+    });
+    return text.find(" = REPEATED(") != std::string::npos;
+  };
+  CHECK(has_vectors({900, 5, 2}, {900, 1, 2}, DType::f64));
+  CHECK(has_vectors({900, 5}, {900, 1}, DType::f64));
+  CHECK(has_vectors({900, 5, 4}, {900, 1, 4}, DType::f32));
+  // Pairs are not longer than the smallest vector, and three numbers do not divide it.
+  CHECK_FALSE(has_vectors({900, 2}, {900, 1}, DType::f64));
+  CHECK_FALSE(has_vectors({900, 5, 3}, {900, 1, 3}, DType::f64));
+}
+
 TEST_CASE("a whole program is one function unless it is watched", "[native]") {
   const OnBuffers program;
   Runs runs(program.compiled(), NativeCode::at_once);
