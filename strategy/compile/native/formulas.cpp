@@ -25,6 +25,12 @@ const std::map<std::string_view, std::string_view>& floating_formulas() {
       {"sign", "A > 0 ? (T)1 : -A > 0 ? (T)-1 : A"},
       {"relu", "-A > 0 ? (T)0 : A"},
       {"relu_adjoint", "B > 0 ? A : (T)0"},
+      {"exp2_adjoint", "A * (B * (T)0x1.62e42fefa39efp-1)"},
+      {"expm1_adjoint", "A * (B + (T)1)"},
+      {"log1p_adjoint", "A / (B + (T)1)"},
+      {"logit_adjoint", "A / (B * ((T)1 - B))"},
+      {"sigmoid_adjoint", "A * (B * ((T)1 - B))"},
+      {"tanh_adjoint", "A * less_T((T)1, B, B)"},
       {"share", "A - B > 0 ? (T)1 : B - A > 0 ? (T)0 : (T)0.5"},
   };
   return formulas;

@@ -86,6 +86,33 @@ TEST_CASE("functions between formulas call the level's kernels", "[native]") {
   }
 }
 
+TEST_CASE("derivatives of functions", "[native]") {
+  using Function = Var (*)(const Var&);
+  const Function functions[] = {
+      [](const Var& x) { return sigmoid(x); }, [](const Var& x) { return tanh(x); },
+      [](const Var& x) { return exp2(x); },    [](const Var& x) { return expm1(x); },
+      [](const Var& x) { return log1p(x); },   [](const Var& x) { return logit(sigmoid(x)); },
+      [](const Var& x) { return square(x); },  [](const Var& x) { return sqrt(abs(x)); },
+      [](const Var& x) { return rsqrt(x); },   [](const Var& x) { return reciprocal(x); },
+      [](const Var& x) { return relu(x); }};
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    CAPTURE(name_of(dtype));
+    check_bits(
+        [&](Tape& tape) {
+          std::vector<Var> results;
+          for (const std::int64_t n : {5, 1'000}) {
+            const Var x = tape.parameter(numbers({n}, dtype) * 0.2);
+            const Var weight = tape.constant(numbers({n}, dtype, 1));
+            for (const Function f : functions) {
+              results.push_back(gradient(sum(f(x) * weight), x) - 1.0);
+            }
+          }
+          return results;
+        },
+        4);
+  }
+}
+
 TEST_CASE("integers and casts", "[native]") {
   for (const DType dtype : {DType::i64, DType::i32}) {
     CAPTURE(name_of(dtype));

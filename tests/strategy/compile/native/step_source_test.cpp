@@ -234,6 +234,20 @@ TEST_CASE("a long shifted range begins with a cache line", "[native]") {
   CHECK_FALSE(calls_with(999, DType::f64));
 }
 
+TEST_CASE("derivatives of sigmoid and tanh are part of a loop", "[native]") {
+  for (const bool is_tanh : {false, true}) {
+    CAPTURE(is_tanh);
+    const std::string text = text_for([&](OnBuffers& program) {
+      const Var x = program.argument({1'000}, DType::f64);
+      return gradient(sum(is_tanh ? tanh(x) : sigmoid(x)), x) * 2.0;
+    });
+    const std::string call = "(pointwise_kernel)table[";
+    const std::size_t first = text.find(call);
+    REQUIRE(first != std::string::npos);
+    CHECK(text.find(call, first + 1) == std::string::npos);
+  }
+}
+
 TEST_CASE("short rows that repeat are written by vectors", "[native]") {
   const auto has_vectors = [](const Shape& shape, const Shape& row, DType dtype) {
     const std::string text = text_for([&](OnBuffers& program) {
