@@ -125,9 +125,9 @@ class FusedKernel {
     std::int64_t offset = 0;
     std::int64_t move = 0;
   };
-  /// A number from the attributes of a node, and the slot it is read from.
+  /// A number from the attributes of a node, and its index.
   struct Given {
-    Slot slot;
+    std::uint32_t number;
     NodeId node;
     void (*write)(const Attributes& attributes, std::byte* to);
   };

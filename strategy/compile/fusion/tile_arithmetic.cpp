@@ -114,7 +114,7 @@ FusedKernel::Slot FusedKernel::operand(const Instruction& instruction, std::size
   if (input < instruction.input_count) return instruction.inputs[input];
   const DType dtype = instruction.dtype;
   const Slot slot = add({Place::number, numbers_++, dtype, compute_dtype(dtype), 0});
-  given_.push_back({slot, instruction.node, instruction.kernel.number});
+  given_.push_back({slots_[slot].index, instruction.node, instruction.kernel.number});
   return slot;
 }
 

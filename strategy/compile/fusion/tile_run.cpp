@@ -233,10 +233,11 @@ class FusedKernel::Run {
 };
 
 void FusedKernel::make_numbers(const Tape& tape, std::span<Number> numbers) const {
-  const auto place = [&](Slot slot) { return numbers[slots_[slot].index].bytes.data(); };
+  // No other data of the program is read: a long program has many groups, which are in no cache.
   for (const Given& given : given_) {
-    given.write(tape.attributes(given.node), place(given.slot));
+    given.write(tape.attributes(given.node), numbers[given.number].bytes.data());
   }
+  const auto place = [&](Slot slot) { return numbers[slots_[slot].index].bytes.data(); };
   for (const auto& [kernel, node, output, given] : constants_) {
     const auto& [dtype, held] = std::pair(slots_[output].dtype, slots_[output].held);
     kernel.run({given.empty() ? tape.attributes(node) : given, {}, {}, place(output), 1});

@@ -97,11 +97,8 @@ bool StageSource::write_calls(bool whole, std::string& to) {
   }
   auto ranges = walk_of(parts_, loads_);
   if (!ranges) return false;
-  if (whole) {
-    ranges = in_lines(std::move(*ranges), 0, 64 / parts_.widest_bytes());
-  } else {
-    row_ = whole_row(parts_, *ranges);
-  }
+  row_ = whole ? 0 : whole_row(parts_, *ranges);
+  if (row_ == 0) ranges = in_lines(std::move(*ranges), 0, 64 / parts_.widest_bytes());
   write_ranges(*ranges, "0", 0, whole, to);
   return true;
 }
