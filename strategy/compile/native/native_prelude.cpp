@@ -110,17 +110,35 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     f->lanes = largest(1, smallest(elements / f->columns / 2, f->most_lanes));                   \
     clear_##T(f);                                                                                \
   }                                                                                              \
+  static inline INLINED T joined_##T(T* sums, i64 lanes) {                                       \
+    if (lanes == 64) {                                                                           \
+      INDEPENDENT for (i64 i = 0; i < 32; ++i) sums[i] = sums[i] + sums[32 + i];                 \
+      lanes = 32;                                                                                \
+    }                                                                                            \
+    if (lanes == 32) {                                                                           \
+      INDEPENDENT for (i64 i = 0; i < 16; ++i) sums[i] = sums[i] + sums[16 + i];                 \
+      lanes = 16;                                                                                \
+    }                                                                                            \
+    if (lanes == 16) {                                                                           \
+      INDEPENDENT for (i64 i = 0; i < 8; ++i) sums[i] = sums[i] + sums[8 + i];                   \
+      lanes = 8;                                                                                 \
+    }                                                                                            \
+    if (lanes == 8) {                                                                            \
+      const T a = sums[0] + sums[4], b = sums[1] + sums[5], c = sums[2] + sums[6];               \
+      return (a + c) + (b + (sums[3] + sums[7]));                                                \
+    }                                                                                            \
+    for (; lanes > 1; lanes = (lanes + 1) / 2) {                                                 \
+      const i64 half = (lanes + 1) / 2;                                                          \
+      INDEPENDENT for (i64 i = 0; i < lanes - half; ++i) sums[i] = sums[i] + sums[half + i];     \
+    }                                                                                            \
+    return sums[0];                                                                              \
+  }                                                                                              \
   static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
     if (f->rows == 0) return;                                                                    \
     const i64 columns = f->columns;                                                              \
-    if (columns == 1 && f->lanes == 64) {                                                        \
-      T* const sums = f->sums;                                                                   \
-      INDEPENDENT for (i64 i = 0; i < 32; ++i) sums[i] = sums[i] + sums[32 + i];                 \
-      INDEPENDENT for (i64 i = 0; i < 16; ++i) sums[i] = sums[i] + sums[16 + i];                 \
-      INDEPENDENT for (i64 i = 0; i < 8; ++i) sums[i] = sums[i] + sums[8 + i];                   \
-      const T a = sums[0] + sums[4], b = sums[1] + sums[5], c = sums[2] + sums[6];               \
-      f->totals[0] = f->totals[0] + (W)((a + c) + (b + (sums[3] + sums[7])));                    \
-      INDEPENDENT for (i64 i = 0; i < 64; ++i) sums[i] = 0;                                      \
+    if (columns == 1) {                                                                          \
+      f->totals[0] = f->totals[0] + (W)joined_##T(f->sums, f->lanes);                            \
+      INDEPENDENT for (i64 i = 0; i < 64; ++i) f->sums[i] = 0;                                   \
       f->rows = 0;                                                                               \
       return;                                                                                    \
     }                                                                                            \
@@ -171,11 +189,7 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
       const i64 rows = smallest(n / lanes, 64);                                                  \
       INDEPENDENT for (i64 i = 0; i < lanes; ++i) sums[i] = 0;                                   \
       add_rows_##T(x, rows, lanes, sums);                                                        \
-      for (i64 left = lanes; left > 1; left = (left + 1) / 2) {                                  \
-        const i64 half = (left + 1) / 2;                                                         \
-        INDEPENDENT for (i64 i = 0; i < left - half; ++i) sums[i] = sums[i] + sums[half + i];    \
-      }                                                                                          \
-      total = total + (total_##T)sums[0];                                                        \
+      total = total + (total_##T)joined_##T(sums, lanes);                                        \
       x += rows * lanes;                                                                         \
       n -= rows * lanes;                                                                         \
     }                                                                                            \
