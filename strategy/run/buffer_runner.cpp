@@ -14,24 +14,45 @@ BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory
       memory_(memory.data()),
       arena_(memory.first(static_cast<std::size_t>(program_->workspace()))),
       executor_(program_->instructions()) {
+  find_places();
   bind_constants(program_->tape());
+  std::set<std::byte**> changeable(argument_at_.begin(), argument_at_.end());
+  changeable.insert(result_at_.begin(), result_at_.end());
+  changeable.erase(&unread_);
+  changeable_.assign(changeable.begin(), changeable.end());
+}
+
+/// Finds where the addresses of arguments and results are written.
+void BufferRunner::find_places() {
+  using From = BufferProgram::Result::From;
   for (const std::size_t source : program_->arguments()) {
     const bool is_read = source != BufferProgram::unread;
     argument_at_.push_back(is_read ? &executor_.source(source) : &unread_);
   }
-  for (const BufferProgram::Result& result : program_->results()) {
-    const bool is_made = result.from == BufferProgram::Result::From::made;
-    result_at_.push_back(is_made ? &executor_.source(result.place) : nullptr);
-    only_makes_ = only_makes_ && is_made;
+  const std::span<const BufferProgram::Result> results = program_->results();
+  copies_.reserve(results.size());  // places in it stay
+  for (const auto& [from, place, bytes] : results) {
+    if (from == From::made) {
+      result_at_.push_back(&executor_.source(place));
+      continue;
+    }
+    Copy& copy = copies_.emplace_back(Copy{nullptr, nullptr, nullptr, bytes});
+    copy.from = &copy.own_from;
+    if (from == From::argument) copy.from = argument_at_[place];
+    if (from == From::result && bytes > 0) copy.from = result_at_[place];
+    result_at_.push_back(&copy.to);
   }
-  std::set<std::byte**> changeable(argument_at_.begin(), argument_at_.end());
-  changeable.insert(result_at_.begin(), result_at_.end());
-  changeable.erase(&unread_);
-  changeable.erase(nullptr);
-  changeable_.assign(changeable.begin(), changeable.end());
 }
 
 void BufferRunner::bind_constants(const Tape& tape) {
+  auto copy = copies_.begin();
+  for (const auto& [from, place, bytes] : program_->results()) {
+    if (from == BufferProgram::Result::From::made) continue;
+    if (from == BufferProgram::Result::From::constant) {
+      copy->own_from = tape.buffer(static_cast<ValueId>(place)).get();
+    }
+    ++copy;
+  }
   const std::span<const ValueId> sources = executor_.instructions().sources();
   for (std::size_t k = 0; k < sources.size(); ++k) {
     if (tape.has_value(sources[k])) executor_.set_source(k, tape.buffer(sources[k]));
@@ -53,26 +74,19 @@ void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
 void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> arguments,
                              std::span<std::byte* const> results, std::uint32_t round,
                              bool same_tape) {
-  using From = BufferProgram::Result::From;
   for (std::size_t i = 0; i < arguments.size(); ++i) set_argument(i, arguments[i]);
-  const std::span<const BufferProgram::Result> wanted = program_->results();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (wanted[i].from == From::made) set_result(i, results[i]);
-  }
+  for (std::size_t i = 0; i < results.size(); ++i) set_result(i, results[i]);
   if (same_tape && executor_.can_run_again()) {
     executor_.run_again(round);
   } else {
     execute(tape, round, same_tape);
   }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const BufferProgram::Result& result = wanted[i];
-    const std::byte* from = nullptr;
-    if (result.from == From::argument) from = arguments[result.place];
-    if (result.from == From::result) from = results[result.place];
-    if (result.from == From::constant) {
-      from = tape.buffer(static_cast<ValueId>(result.place)).get();
-    }
-    if (from != nullptr && from != results[i]) std::memcpy(results[i], from, result.bytes);
+  copy_others();
+}
+
+void BufferRunner::copy_others() const {
+  for (const Copy& copy : copies_) {
+    if (copy.bytes > 0 && *copy.from != copy.to) std::memcpy(copy.to, *copy.from, copy.bytes);
   }
 }
 

@@ -28,15 +28,17 @@ class BufferRunner {
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
 
-  /// True if `repeat` may be called: the last run was one call of native code that leaves nothing
-  /// to copy.
-  bool may_repeat() const { return is_bound_ && only_makes_ && executor_.can_run_again(); }
+  /// True if `repeat` may be called: the last run was one call of native code.
+  bool may_repeat() const { return is_bound_ && executor_.can_run_again(); }
   /// Before `repeat`: sets the address of an argument or of a result.
   void set_argument(std::size_t position, std::byte* data) { *argument_at_[position] = data; }
   void set_result(std::size_t position, std::byte* data) { *result_at_[position] = data; }
   /// Runs again with the same attributes, and with the same arguments and results except for those
   /// that were set.
-  void repeat(std::uint32_t round) { executor_.run_again(round); }
+  void repeat(std::uint32_t round) {
+    executor_.run_again(round);
+    copy_others();
+  }
   /// Repeats three or more runs whose addresses are as in an `AddressRow`. `set(i)` sets those of
   /// run i; it is called for the first three. `begin(i)` is called before run i, and returns its
   /// round.
@@ -76,10 +78,19 @@ class BufferRunner {
   const Executor& executor() const { return executor_; }
 
  private:
+  /// A result that no instruction makes.
+  struct Copy {
+    std::byte** from;     // the place of the address, which is that of an argument or a result
+    std::byte* own_from;  // the address of a constant
+    std::byte* to;
+    std::size_t bytes;
+  };
+  void find_places();
   void bind_constants(const Tape& tape);
   void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
                  std::span<std::byte* const> results, std::uint32_t round, bool same_tape);
   void execute(const Tape& tape, std::uint32_t round, bool same_tape);
+  void copy_others() const;
 
   BufferProgramPtr program_;
   std::byte* memory_;
@@ -88,12 +99,12 @@ class BufferRunner {
   Executor executor_;
   std::vector<std::byte**> argument_at_;  // where the executor looks for their addresses
   std::vector<std::byte**> result_at_;
+  std::vector<Copy> copies_;             // in the order of the results
   std::byte* unread_ = nullptr;          // address of an argument that the program does not read
   std::vector<std::byte**> changeable_;  // without repetitions: those of both lists that are used
   AddressRow row_;
-  bool has_run_ = false;    // with the program's own tape
-  bool is_bound_ = false;   // that run's arguments and results are still there
-  bool only_makes_ = true;  // no result is copied from elsewhere
+  bool has_run_ = false;   // with the program's own tape
+  bool is_bound_ = false;  // that run's arguments and results are still there
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;
