@@ -14,6 +14,8 @@ struct StridedBox {
   Shape sizes;
   Strides from{};
   Strides to{};
+
+  bool operator==(const StridedBox&) const = default;
 };
 
 /// Converts an axis to an index into strides.
@@ -44,6 +46,7 @@ class Gather {
   /// Copies elements [begin, begin + n); `from` points to the first element of the tensor.
   void copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,
             std::int64_t element_bytes) const;
+  bool operator==(const Gather&) const = default;
 
  private:
   StridedBox box_;

@@ -48,8 +48,13 @@ FusedKernel::Slot FusedKernel::load(std::vector<Part> parts, std::int64_t period
     const Gather& row = parts[0].from;
     return add({Place::input, parts[0].input, dtype, dtype, row.step(), row.offset()});
   }
+  if (period == 0) period = elements_;
+  const auto known = std::ranges::find_if(loads_, [&](const Load& load) {
+    return load.dtype == dtype && load.period == period && load.parts == parts;
+  });
+  if (known != loads_.end()) return known->slot;
   const Slot slot = add({Place::tile, 0, dtype});
-  loads_.push_back({slot, dtype, std::move(parts), period > 0 ? period : elements_});
+  loads_.push_back({slot, dtype, std::move(parts), period});
   return slot;
 }
 

@@ -44,8 +44,10 @@ class FusedKernel {
     Gather from;          ///< access map: from the range's elements to the input's
     double number = 0;
     Slot made = none;  ///< a constant that a node computes without inputs
+
+    bool operator==(const Part&) const = default;
   };
-  /// `period` as in `AccessMap`.
+  /// `period` as in `AccessMap`. Equal parts have one slot.
   Slot load(std::vector<Part> parts, std::int64_t period, DType dtype);
   /// Appends `node`, applied to `inputs`; without inputs it makes one number for all elements.
   /// `half` says how the kernel handles 16-bit types. The result is written to output `output`.
