@@ -58,7 +58,7 @@ BufferInterface program_of_outputs(const RecordedStep& step);
 /// than its state, or when it records a parameter.
 void require_state(const RecordedStep& step, const StepBody& body);
 
-/// A recorded loop, except its node. Immutable.
+/// A recorded loop, except its node. Immutable, apart from what it keeps for later runs.
 class Loop {
  public:
   /// `steps` is ignored where there is a condition.
@@ -110,7 +110,7 @@ class Loop {
   /// The kept values with this key, for which `keep` was called.
   const KeptValues& kept(std::uint64_t key) const;
 
-  /// Those of its steps.
+  /// The runners of its steps that no run uses. Any thread may take them.
   RunnerPool& runners() const { return runners_; }
 
   std::size_t state_count() const { return step_.state.size(); }

@@ -1,7 +1,6 @@
 #include "strategy/loops/loop_steps.h"
 
 #include <algorithm>
-#include <exception>
 #include <map>
 #include <string>
 
@@ -91,7 +90,6 @@ class PlannedSteps final : public LoopSteps {
     untouched_ = gradient->untouched();
   }
   ~PlannedSteps() override {
-    if (std::uncaught_exceptions() > 0) return;
     for (auto* runner : {&whole_, &reversing_, &goes_on_}) {
       if (*runner != nullptr) runners_.give_back(std::move(*runner));
     }
@@ -343,10 +341,16 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
   return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
 }
 
-std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const BufferProgramPtr& forward,
-                                      const BufferProgramPtr& backward, LoopArguments& arguments,
-                                      std::span<std::byte> memory) {
-  return std::make_unique<PlannedSteps>(loop, forward, backward, arguments, memory);
+std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const BufferProgramPtr& program,
+                                              LoopArguments& arguments,
+                                              std::span<std::byte> memory) {
+  return std::make_unique<PlannedSteps>(loop, program, nullptr, arguments, memory);
+}
+
+std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const BufferProgramPtr& program,
+                                               LoopArguments& arguments,
+                                               std::span<std::byte> memory) {
+  return std::make_unique<PlannedSteps>(loop, nullptr, program, arguments, memory);
 }
 
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,

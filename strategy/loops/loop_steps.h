@@ -105,10 +105,13 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
                                       int threads, Bytes share, bool ahead);
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
                   bool ahead);
-/// Steps that only run `forward`, or are only reversed by `backward`. The other one is null.
-std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const BufferProgramPtr& forward,
-                                      const BufferProgramPtr& backward, LoopArguments& arguments,
-                                      std::span<std::byte> memory);
+/// Steps that `program` only runs forward, or only reverses.
+std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const BufferProgramPtr& program,
+                                              LoopArguments& arguments,
+                                              std::span<std::byte> memory);
+std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const BufferProgramPtr& program,
+                                               LoopArguments& arguments,
+                                               std::span<std::byte> memory);
 /// The smallest budget in which all steps can be planned.
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 

@@ -113,11 +113,11 @@ void run_forward_keeping(const Loop& loop, const KernelCall& call, const LoopDiv
   };
   const std::uint32_t first_kept = loop.steps() - division.kept;
   if (first_kept > 0) {
-    run(*make_steps(loop, loop.forward().get(call.threads), nullptr, arguments, call.workspace), 0,
+    run(*make_forward_steps(loop, loop.forward().get(call.threads), arguments, call.workspace), 0,
         first_kept, false);
   }
   const StepPrograms& keeping = loop.kept(division.values).forward;
-  run(*make_steps(loop, keeping.get(call.threads), nullptr, arguments, call.workspace), first_kept,
+  run(*make_forward_steps(loop, keeping.get(call.threads), arguments, call.workspace), first_kept,
       loop.steps(), true);
   loop.state().copy(room.state(loop.steps()), addresses_of(call.outputs.first(loop.state_count())));
 }
@@ -136,7 +136,7 @@ void run_backward_from_kept(const LoopGradient& gradient, const KernelCall& call
   KeptRoom room(loop, division, arguments.first(), call.inputs[loop.operand_count()].data);
   KeptReversal reversal(loop.steps(), room, adjoints);
   const auto reverse = [&](const BufferProgramPtr& program, std::uint32_t end, bool have_kept) {
-    const auto steps = make_steps(loop, nullptr, program, arguments, memory);
+    const auto steps = make_backward_steps(loop, program, arguments, memory);
     reversal.reverse(*steps, end, have_kept);
     note(call, *steps);
   };

@@ -44,6 +44,13 @@ void BufferRunner::find_places() {
   }
 }
 
+void BufferRunner::move_to(std::span<std::byte> memory) {
+  memory_ = memory.data();
+  arena_ = Arena(memory.first(static_cast<std::size_t>(program_->workspace())));
+  has_run_ = false;
+  is_bound_ = false;
+}
+
 void BufferRunner::bind_constants(const Tape& tape) {
   auto copy = copies_.begin();
   for (const auto& [from, place, bytes] : program_->results()) {
@@ -61,12 +68,15 @@ void BufferRunner::bind_constants(const Tape& tape) {
 
 void BufferRunner::run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
                        std::uint32_t round) {
-  carry_out(program_->tape(), arguments, results, round, std::exchange(has_run_, true));
+  carry_out(program_->tape(), arguments, results, round, has_run_);
+  has_run_ = true;
   is_bound_ = true;
 }
 
 void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
                        std::span<std::byte* const> results, std::uint32_t round) {
+  has_run_ = false;
+  is_bound_ = false;
   bind_constants(tape);
   carry_out(tape, arguments, results, round, false);
 }

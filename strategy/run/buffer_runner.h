@@ -66,11 +66,13 @@ class BufferRunner {
   /// Sets `Executor::Settings::native`, before the first run.
   void set_native(NativeCode native) { native_ = native; }
 
-  /// True if a runner that is constructed and set in this way would be equal.
-  bool serves(const BufferProgramPtr& program, std::span<std::byte> memory,
-              NativeCode native) const {
-    return program_ == program && memory_ == memory.data() && native_ == native;
+  /// True if its program and its choice of native code are these.
+  bool serves(const BufferProgramPtr& program, NativeCode native) const {
+    return program_ == program && native_ == native;
   }
+  bool is_in(std::span<std::byte> memory) const { return memory_ == memory.data(); }
+  /// Moves it to other memory, as in the constructor.
+  void move_to(std::span<std::byte> memory);
   /// The next run must be given all addresses.
   void forget_addresses() { is_bound_ = false; }
 
@@ -103,8 +105,8 @@ class BufferRunner {
   std::byte* unread_ = nullptr;          // address of an argument that the program does not read
   std::vector<std::byte**> changeable_;  // without repetitions: those of both lists that are used
   AddressRow row_;
-  bool has_run_ = false;   // with the program's own tape
-  bool is_bound_ = false;  // that run's arguments and results are still there
+  bool has_run_ = false;   // in this memory, and the last time with the program's own tape
+  bool is_bound_ = false;  // the arguments and results of the last run are still there
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
   RunControl* control_ = nullptr;
   bool counts_steps_ = false;

@@ -233,7 +233,7 @@ class FusedKernel::Run {
 };
 
 void FusedKernel::make_numbers(const Tape& tape, std::span<Number> numbers) const {
-  // No other data of the program is read: a long program has many groups, which are in no cache.
+  // This reads no slots: with many groups they are not in the caches, and each read would wait.
   for (const Given& given : given_) {
     given.write(tape.attributes(given.node), numbers[given.number].bytes.data());
   }

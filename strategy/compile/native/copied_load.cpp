@@ -11,8 +11,14 @@ namespace {
 
 using Ranges = std::vector<ElementRange>;
 
-/// Rows of at most so many elements are copied as a whole.
+/// Rows of at most so many elements are copied as a whole. A buffer has room for one before and
+/// after the strip.
 constexpr std::int64_t longest_row = 64;
+/// Bytes that vectors of repeated rows repeat, as in native_prelude.cpp.
+constexpr std::int64_t repeated_bytes = 16;
+/// The narrowest elements of such rows, and how many a vector may write beyond its row.
+constexpr std::int64_t narrowest_bytes = 4;
+constexpr std::int64_t most_beyond_row = 64 / narrowest_bytes - 1;
 /// So few ranges may be short.
 constexpr std::int64_t few_ranges = 8;
 /// A shorter range takes longer to enter than to compute.
@@ -142,6 +148,7 @@ void CopiedLoad::write(std::span<const ElementRange> ranges, const std::string& 
     const std::int64_t length = elements / range.count;
     const std::string at = moved(begin, row, length);
     const std::int64_t repeated = repeated_elements(range.body);
+    // Vectors of repeated rows overlap with the next row.
     const bool is_independent = range.body.size() == 1 && length <= longest_row && repeated == 0;
     to += is_independent ? "  INDEPENDENT for" : "  for";
     to += " (i64 " + row + " = from_row(first, " + begin + ", " + text_of(length) + "), end_" +
@@ -161,16 +168,16 @@ void CopiedLoad::write(std::span<const ElementRange> ranges, const std::string& 
 /// The number of elements that a row repeats, if vectors of them are better than copies; otherwise
 /// 0.
 std::int64_t CopiedLoad::repeated_elements(std::span<const ElementRange> row) const {
-  constexpr std::int64_t most_written_after = 15;  // elements
   const std::int64_t bytes = size_of(parts_.values[slot_].dtype);
   const std::int64_t length = elements_of(row);
-  if (row.size() != 1 || bytes < 4 || length + most_written_after > longest_row) return 0;
-  if (length * bytes <= 16) return 0;
+  if (row.size() != 1 || bytes < narrowest_bytes) return 0;
+  // Vectors are not better than copies for rows that are as short as the narrowest vector.
+  if (length + most_beyond_row > longest_row || length * bytes <= repeated_bytes) return 0;
   if (!row[0].is_repeated()) return row[0].accesses[0].step == 0 ? 1 : 0;
   const Ranges& body = row[0].body;
   if (body.size() != 1 || body[0].is_repeated()) return 0;
   const ElementRange::Access& access = body[0].accesses[0];
-  const bool fills_vector = 16 % (body[0].count * bytes) == 0;
+  const bool fills_vector = repeated_bytes % (body[0].count * bytes) == 0;
   return access.step == 1 && access.moves[0] == 0 && fills_vector ? body[0].count : 0;
 }
 
@@ -212,7 +219,7 @@ std::string CopiedLoad::repeat(const ElementRange& row, std::int64_t count,
   const ElementRange& leaf = row.is_repeated() ? row.body[0] : row;
   const std::int64_t bytes = size_of(parts_.values[slot_].dtype);
   std::string elements;
-  for (std::int64_t i = 0; i < 16 / bytes; ++i) {
+  for (std::int64_t i = 0; i < repeated_bytes / bytes; ++i) {
     elements += (i > 0 ? ", from[" : "from[") + text_of(i % count) + "]";
   }
   const std::string vector = "wide_" + type_;

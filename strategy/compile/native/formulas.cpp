@@ -1,7 +1,12 @@
 #include "strategy/compile/native/formulas.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/functions/trigonometric.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {
@@ -30,7 +35,6 @@ const std::map<std::string_view, std::string_view>& floating_formulas() {
       {"log1p_adjoint", "A / (B + (T)1)"},
       {"logit_adjoint", "A / (B * ((T)1 - B))"},
       {"sigmoid_adjoint", "A * (B * ((T)1 - B))"},
-      {"tanh_adjoint", "A * less_T((T)1, B, B)"},
       {"share", "A - B > 0 ? (T)1 : B - A > 0 ? (T)0 : (T)0.5"},
   };
   return formulas;
@@ -48,6 +52,27 @@ const std::map<std::string_view, std::string_view>& integer_formulas() {
   static const std::map<std::string_view, std::string_view> formulas{
       {"add", "A + B"}, {"subtract", "A - B"}, {"multiply", "A * B"}};
   return formulas;
+}
+
+/// Whether the level's kernel of the adjoint of tanh rounds 1 - y² once. That depends on how the
+/// kernels were compiled.
+template <class T>
+bool rounds_once() {
+  // 1 - y² is -(2e + e²), and e² is lost if y² is rounded first.
+  constexpr T e = T(1) / (1 << (std::numeric_limits<T>::digits / 2 + 1));
+  const T dy = 1;
+  const T y = 1 + e;
+  T dx = 0;
+  const std::size_t tanh = unary_index(functions::place_of<functions::Tanh>);
+  kernels().adjoint<T>()[tanh](&dy, &y, &dx, 1, nullptr);
+  return dx != -2 * e;
+}
+
+std::string_view tanh_adjoint(DType dtype) {
+  if (dtype == DType::f64) {
+    return rounds_once<double>() ? "A * __builtin_fma(-B, B, 1)" : "A * (1 - B * B)";
+  }
+  return rounds_once<float>() ? "A * __builtin_fmaf(-B, B, 1)" : "A * (1 - B * B)";
 }
 
 std::string filled(std::string_view formula, const FormulaCall& call) {
@@ -131,6 +156,7 @@ std::optional<std::string> formula_of(const FormulaCall& call) {
     return (call.result == DType::f64 ? "__builtin_fabs(" : "__builtin_fabsf(") + call.inputs[0] +
            ")";
   }
+  if (call.operation == "tanh_adjoint") return filled(tanh_adjoint(call.result), call);
   return found_in(floating_formulas(), call);
 }
 

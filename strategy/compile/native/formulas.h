@@ -23,8 +23,8 @@ struct FormulaCall {
 };
 
 /// A C expression that has the bits of the operation's kernels at every level, or nothing. Then the
-/// code calls the kernel. These are operations without contraction, and without functions that
-/// levels compute differently.
+/// code calls the kernel. These are operations without functions that levels compute differently.
+/// Only one has a product and a sum that kernels may contract: the adjoint of tanh.
 std::optional<std::string> formula_of(const FormulaCall& call);
 
 /// The C expression of arithmetic steps in a row, each rounded. `inputs` has one operand more.

@@ -28,14 +28,6 @@ static inline i64 from_row(i64 first, i64 begin, i64 length) {
 static inline i64 to_row(i64 end, i64 begin, i64 length, i64 rows) {
   return smallest(end > begin ? (end - begin + length - 1) / length : 0, rows);
 }
-// c - a * b, rounded once where the kernels of the level do so.
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-static inline double less_double(double c, double a, double b) { return __builtin_fma(-a, b, c); }
-static inline float less_float(float c, float a, float b) { return __builtin_fmaf(-a, b, c); }
-#else
-static inline double less_double(double c, double a, double b) { return c - a * b; }
-static inline float less_float(float c, float a, float b) { return c - a * b; }
-#endif
 // A vector register of elements that repeat the given ones, which have 16 bytes.
 #define TWICE(...) __VA_ARGS__, __VA_ARGS__
 #if defined(__AVX512F__)

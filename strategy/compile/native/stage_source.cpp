@@ -13,8 +13,9 @@ namespace {
 
 using ValueKind = GroupParts::Value::Kind;
 
-/// Long ranges, divided so that most of them begins with a cache line of `line` elements: vectors
-/// that lie in two lines take longer to store. `begin` is the element with which they begin.
+/// Long ranges, divided so that most of each begins at a multiple of `line` elements, which fill a
+/// cache line: vectors that lie in two lines take longer to store. `begin` is the element with
+/// which the first range begins.
 std::vector<ElementRange> in_lines(std::vector<ElementRange> ranges, std::int64_t begin,
                                    std::int64_t line) {
   constexpr std::int64_t shortest_in_lines = 16;

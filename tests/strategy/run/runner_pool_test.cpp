@@ -34,7 +34,7 @@ Numbers result_of(BufferRunner& runner, Numbers x) {
   return y;
 }
 
-TEST_CASE("a pool keeps runners by program, memory and choice of native code", "[native]") {
+TEST_CASE("a pool keeps runners by program and choice of native code", "[native]") {
   const BufferProgramPtr program = program_of(1);
   const BufferProgramPtr other = program_of(2);
   Memory memory[2];
@@ -52,7 +52,6 @@ TEST_CASE("a pool keeps runners by program, memory and choice of native code", "
     CHECK(second.get() != known);
     pool.give_back(std::move(first));
     CHECK(take(other, memory[0], native).get() != known);
-    CHECK(take(program, memory[1], native).get() != known);
     const auto other_choice = native == NativeCode::off ? NativeCode::at_once : NativeCode::off;
     CHECK(take(program, memory[0], other_choice).get() != known);
     first = take(program, memory[0], native);
@@ -66,26 +65,45 @@ TEST_CASE("a pool keeps runners by program, memory and choice of native code", "
   }
 }
 
+TEST_CASE("runners move to other memory, unless one is there already", "[native]") {
+  const BufferProgramPtr program = program_of(1);
+  Memory memory[3];
+  RunnerPool pool;
+  const auto take = [&](Memory& in) {
+    return pool.take(program, in.bytes, nullptr, NativeCode::at_once);
+  };
+  std::unique_ptr<BufferRunner> first = take(memory[0]);
+  std::unique_ptr<BufferRunner> second = take(memory[1]);
+  const BufferRunner* const known[] = {first.get(), second.get()};
+  const Numbers expected = result_of(*first, {1, 2, 0.5});
+  CHECK(result_of(*second, {1, 2, 0.5}) == expected);
+  pool.give_back(std::move(first));
+  pool.give_back(std::move(second));
+  second = take(memory[1]);
+  CHECK(second.get() == known[1]);
+  first = take(memory[2]);
+  CHECK(first.get() == known[0]);
+  memory[0].bytes.fill(std::byte{255});
+  const Memory untouched = memory[0];
+  CHECK_FALSE(first->may_repeat());
+  CHECK(result_of(*first, {1, 2, 0.5}) == expected);
+  CHECK(memory[0].bytes == untouched.bytes);
+}
+
 TEST_CASE("a pool keeps the runners that were used last") {
   const BufferProgramPtr program = program_of(1);
   const long before = program.use_count();
   std::vector<Memory> memory(12);
   RunnerPool pool;
-  const auto runner_in = [&](Memory& in) {
+  std::vector<std::unique_ptr<BufferRunner>> runners;
+  const auto take = [&](Memory& in) {
     return pool.take(program, in.bytes, nullptr, NativeCode::off);
   };
-  std::vector<const BufferRunner*> known;
-  for (Memory& each : memory) {
-    std::unique_ptr<BufferRunner> runner = runner_in(each);
-    known.push_back(runner.get());
-    pool.give_back(std::move(runner));
-  }
+  for (Memory& each : memory) runners.push_back(take(each));
+  const BufferRunner* const fourth = runners[4].get();
+  for (auto& each : runners) pool.give_back(std::move(each));
   CHECK(program.use_count() - before == 8);
-  CHECK(runner_in(memory[11]).get() == known[11]);
-  CHECK(runner_in(memory[4]).get() == known[4]);
-  CHECK(program.use_count() - before == 6);
-  const auto made = runner_in(memory[3]);
-  CHECK(program.use_count() - before == 7);
+  CHECK(take(memory[4]).get() == fourth);
 }
 
 }  // namespace

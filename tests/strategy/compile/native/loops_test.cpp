@@ -227,6 +227,7 @@ TEST_CASE("a loop of native steps that is stopped runs again", "[native]") {
 TEST_CASE("a program with loops runs again, with other tensors and random streams", "[native]") {
   struct Recorded {
     Var start;
+    Var rates;
     std::optional<palimpsest::Program> program;
   };
   const auto record = [](const RunOptions& options) {
@@ -234,7 +235,7 @@ TEST_CASE("a program with loops runs again, with other tensors and random stream
     made.program = palimpsest::Program::gradients(
         [&](Tape& tape) {
           made.start = tape.parameter(numbers({16}, DType::f64, 1));
-          const Var rates = tape.parameter(numbers({16}, DType::f64, 2));
+          const Var rates = made.rates = tape.parameter(numbers({16}, DType::f64, 2));
           const Var end = scan(made.start, 30, [&](const Var& x, const StepNumber&) {
             const Var inner = scan(x, 8, [&](const Var& y, const StepNumber&) {
               return 0.9 * y + 0.01 * rates * roll(y, 1, 0);
@@ -257,17 +258,53 @@ TEST_CASE("a program with loops runs again, with other tensors and random stream
       Runner found(*native.program);
       Runner other(*native.program);
       for (int run = 0; run < 4; ++run) {
-        const Tensor start = numbers({16}, DType::f64, 3 + run);
-        const auto gradient_of = [&](Runner& runner, const Var& of) {
-          runner.bind(of, start);
+        CAPTURE(run);
+        const auto gradients_of = [&](Runner& runner, const Recorded& of) {
+          runner.bind(of.start, numbers({16}, DType::f64, 3 + run));
+          runner.bind(of.rates, numbers({16}, DType::f64, 20 - run));
           runner.run();
-          return runner.gradients()[of].clone();
+          const Gradients made = runner.gradients();
+          return std::pair(made[of.start].clone(), made[of.rates].clone());
         };
-        const Tensor gradient = gradient_of(expected, interpreted.start);
-        CHECK(same_bits(gradient_of(found, native.start), gradient));
-        CHECK(same_bits(gradient_of(other, native.start), gradient));
+        const auto [of_start, of_rates] = gradients_of(expected, interpreted);
+        for (Runner* const runner : {&found, &other}) {
+          const auto gradients = gradients_of(*runner, native);
+          CHECK(same_bits(gradients.first, of_start));
+          CHECK(same_bits(gradients.second, of_rates));
+        }
       }
     }
+  }
+}
+
+TEST_CASE("a program with a loop runs again after a run that failed", "[native]") {
+  struct Failure {};
+  std::optional<std::uint64_t> fails_at;
+  Var start;
+  RunOptions options{.threads = 1, .native = NativeCode::at_once};
+  options.progress = on_progress([&](const RunProgress& progress) {
+    if (fails_at && progress.loop_step >= *fails_at) throw Failure();
+  });
+  const auto program = palimpsest::Program::gradients(
+      [&](Tape& tape) {
+        start = tape.parameter(numbers({16}, DType::f64, 1));
+        const Var end = scan(start, 200, [](const Var& x, const StepNumber&) {
+          return 0.9 * x + 0.01 * dropout(roll(x, 1, 0), 0.5);
+        });
+        return sum(end * end);
+      },
+      options);
+  Runner whole(program);
+  Runner interrupted(program);
+  for (const std::uint64_t step : {0, 1, 20, 150}) {
+    CAPTURE(step);
+    fails_at = step;
+    CHECK_THROWS_AS(interrupted.run(), Failure);
+    fails_at.reset();
+    interrupted.bind(start, numbers({16}, DType::f64, 1));
+    interrupted.run();
+    whole.run();
+    CHECK(same_bits(interrupted.gradients()[start], whole.gradients()[start]));
   }
 }
 

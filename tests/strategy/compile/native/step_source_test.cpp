@@ -232,6 +232,22 @@ TEST_CASE("a long shifted range begins with a cache line", "[native]") {
   CHECK(calls_with(15, DType::f32));
   CHECK(calls_with(984, DType::f32));
   CHECK_FALSE(calls_with(999, DType::f64));
+  // Rows of a grid begin alike.
+  const auto grid = [](std::int64_t columns) {
+    return text_for([&](OnBuffers& program) {
+      const Var x = program.argument({3, columns}, DType::f64);
+      return x - roll(x, 1, 1);
+    });
+  };
+  CHECK(grid(1'000).find("(992, ") != std::string::npos);
+  CHECK(grid(1'001).find("(1000, ") != std::string::npos);
+  // Strip by strip, since a kernel is called between the stages.
+  const std::string strips = text_for([](OnBuffers& program) {
+    const Var x = program.argument({9'000}, DType::f64);
+    return exp(x - roll(x, 1, 0));
+  });
+  CHECK(strips.find("smallest(end - base, 7)") != std::string::npos);
+  CHECK(strips.find("smallest(end - base, 8992)") != std::string::npos);
 }
 
 TEST_CASE("derivatives of sigmoid and tanh are part of a loop", "[native]") {
@@ -258,6 +274,9 @@ TEST_CASE("short rows that repeat are written by vectors", "[native]") {
   CHECK(has_vectors({900, 5, 2}, {900, 1, 2}, DType::f64));
   CHECK(has_vectors({900, 5}, {900, 1}, DType::f64));
   CHECK(has_vectors({900, 5, 4}, {900, 1, 4}, DType::f32));
+  CHECK(has_vectors({900, 49}, {900, 1}, DType::f32));
+  // A vector may end 15 elements beyond its row, and buffers have room for 64.
+  CHECK_FALSE(has_vectors({900, 50}, {900, 1}, DType::f32));
   // Pairs are not longer than the smallest vector, and three numbers do not divide it.
   CHECK_FALSE(has_vectors({900, 2}, {900, 1}, DType::f64));
   CHECK_FALSE(has_vectors({900, 5, 3}, {900, 1, 3}, DType::f64));
