@@ -73,6 +73,18 @@ TEST_CASE(
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
+TEST_CASE("a budget that is named is enough for stages with a loop") {
+  const std::pair<std::string, std::uint32_t> found[] = {{"21051006:0,1", 6},
+                                                         {"21050312:0,1,3", 0}};
+  for (const auto& [program, number] : found) {
+    const ProgramText text = text_of(program);
+    const Cell cell = cell_of(text.seed, number);
+    REQUIRE(cell.mode == Cell::Mode::stages);
+    INFO(to_string(text) << " " << number);
+    CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+  }
+}
+
 TEST_CASE("a budget that is named is enough where results are cached and values are present") {
   const std::pair<std::string, std::uint32_t> found[] = {{"30651:5,6,7,8,9", 1},
                                                          {"30035:0,1,3,4,5,6,7,8,9,10,11", 6}};

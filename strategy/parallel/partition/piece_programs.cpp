@@ -11,7 +11,12 @@ OrRefusal<BufferProgramPtr> PiecePrograms::plan(const Piece& piece, const PieceO
   run.memory_budget = budget;
   if (keep || !(piece.is_backward || options.all_pieces)) run.planner = nullptr;
   OrRefusal<BufferProgramPtr> made = find_or_compile(piece, run);
-  if (made || !options.has_fraction || run.planner == nullptr) return made;
+  if (made) return made;
+  // Loops divide a budget in other ways, which may take more than they take without one.
+  run.memory_budget = unlimited;
+  const OrRefusal<BufferProgramPtr> free = find_or_compile(piece, run);
+  if (free && (*free)->workspace() <= budget) return free;
+  if (!options.has_fraction || run.planner == nullptr) return made;
   const Bytes smallest = made.refusal().smallest_feasible();
   if (smallest > budget) return made;
   // The planner's own limit is too small, so the default planner plans within the least memory.
