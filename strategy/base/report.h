@@ -58,7 +58,8 @@ struct Report {
     /// compares; 0 before there is code. The faster kind serves.
     double seconds = 0;
     double interpreted_seconds = 0;
-    std::string problem;  ///< why there is none, if it was requested, or that it was slower
+    /// Why there is none, if it was requested, that it was slower, or how many groups have none.
+    std::string problem;
   };
   Native native;
   /// Extra work as a fraction: predicted, as `Plan::compute_overhead`. For an `Execution` that

@@ -123,13 +123,23 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
   }
   double seconds = 0;
   std::set<const FusedKernel*> groups;  // some run more than once
+  std::set<const FusedKernel*> others;
   for (std::size_t step = 0; step < source_.groups.size(); ++step) {
-    if (source_.groups[step].name.empty()) continue;
-    groups.insert(instructions.steps()[step].group);
+    const FusedKernel* const group = instructions.steps()[step].group;
+    if (source_.groups[step].name.empty()) {
+      if (group != nullptr) others.insert(group);
+      continue;
+    }
+    groups.insert(group);
     const NodeId unit = instructions.steps()[step].unit;
     seconds += std::max(instructions.lowered().graph().cost(unit), least_seconds);
   }
   groups_ = static_cast<std::uint32_t>(groups.size());
+  if (!others.empty()) {
+    interpreted_groups_ = std::to_string(others.size()) + " of " +
+                          std::to_string(groups.size() + others.size()) +
+                          " groups: " + source_.problem;
+  }
   share_ = seconds / seconds_;
   return true;
 }
@@ -165,7 +175,7 @@ NativeProgram::Facts NativeProgram::facts(NativeCode mode) const {
   }
   facts.seconds = trial_.native_seconds();
   if (facts.seconds > 0) facts.interpreted_seconds = trial_.interpreted_seconds();
-  if (code_ == nullptr || is_slower) facts.problem = problem_;
+  facts.problem = facts.serves ? interpreted_groups_ : problem_;
   return facts;
 }
 

@@ -79,6 +79,7 @@ class NativeProgram final : public Instructions::Attachment,
   std::unique_ptr<const MachineCode> code_;
   SpeedTrial trial_;
   std::string problem_;
+  std::string interpreted_groups_;  // how many, and why the first one has no code
   std::uint32_t groups_ = 0;
   double share_ = 0;
 };

@@ -120,13 +120,16 @@ TEST_CASE("movements of short rows that others move once more", "[native]") {
 }
 
 TEST_CASE("code whose arrays would take too much of the stack is left out", "[native]") {
-  const auto record = [](Tape& tape) {
+  bool with_others = false;
+  const auto record = [&](Tape& tape) {
     const Var x = tape.constant(numbers({8, 4, 512, 4}, DType::f64));
     Var y = x;
     for (int i = 0; i < 2; ++i) {
       y = y * tape.constant(numbers({4, 512, 1}, DType::f64, i)) + x;
     }
-    return std::vector<Var>{sum(y, {0, 1})};
+    std::vector<Var> results{sum(y, {0, 1})};
+    if (with_others) results.push_back(tape.constant(numbers({50}, DType::f64)) * 2.0 + 1.0);
+    return results;
   };
   Report report;
   const auto expected = values_of(record, {.native = NativeCode::off}, &report);
@@ -134,6 +137,11 @@ TEST_CASE("code whose arrays would take too much of the stack is left out", "[na
   CHECK(same_values(found[0], expected[0]));
   CHECK(report.native.groups == 0);
   CHECK_THAT(report.native.problem, Catch::Matchers::Contains("arrays are too large"));
+  with_others = true;
+  values_of(record, {.native = NativeCode::at_once}, &report);
+  CHECK(report.native.groups == 1);
+  CHECK_THAT(report.native.problem, Catch::Matchers::StartsWith("1 of 2 groups: ") &&
+                                        Catch::Matchers::Contains("arrays are too large"));
 }
 
 TEST_CASE("differences of all pairs with short last axes", "[native]") {
