@@ -14,7 +14,7 @@ namespace {
 using ValueKind = GroupParts::Value::Kind;
 
 /// Long ranges, divided so that most of each begins at a multiple of `line` elements, which fill a
-/// cache line: vectors that lie in two lines take longer to store. `begin` is the element with
+/// cache line. Vectors that lie in two lines take longer to store. `begin` is the element with
 /// which the first range begins.
 std::vector<ElementRange> in_lines(std::vector<ElementRange> ranges, std::int64_t begin,
                                    std::int64_t line) {
