@@ -1,8 +1,10 @@
 #include "strategy/compile/native/group_parts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "autodiff/convert.h"
 #include "strategy/compile/native/formulas.h"
 
 namespace palimpsest {
@@ -24,6 +26,7 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
     return;
   }
   add_values(kernel);
+  find_literals(kernel, tape);
   add_loads(kernel);
   add_operations(kernel, tape);
   add_folds(kernel, tape);
@@ -54,6 +57,32 @@ void GroupParts::add_values(const FusedKernel& kernel) {
   }
   for (const FusedKernel::Spread& spread : kernel.spread_) {
     values[spread.tile] = {Kind::spread, spread.one, 0, values[spread.tile].dtype};
+  }
+}
+
+/// Powers of two are named in the code: a compiler adds instead of multiplying by 2, and multiplies
+/// instead of dividing by 4. Other numbers are read, so that groups that differ only in them have
+/// common code.
+void GroupParts::find_literals(const FusedKernel& kernel, const Tape& tape) {
+  std::vector<FusedKernel::Number> numbers(kernel.numbers_);
+  kernel.make_numbers(tape, numbers);
+  std::vector<bool> varies(kernel.numbers_);
+  const auto note = [&](std::uint32_t number, NodeId node) {
+    const Attributes& attributes = tape.attributes(node);
+    if (!attributes.are_in_round(1, attributes)) varies[number] = true;
+  };
+  for (const FusedKernel::Given& given : kernel.given_) note(given.number, given.node);
+  for (const FusedKernel::Constant& constant : kernel.constants_) {
+    note(kernel.slots_[constant.output].index, constant.node);
+  }
+  for (Value& value : values) {
+    if (value.kind != Value::Kind::number || varies[value.index]) continue;
+    if (!is_floating(value.dtype)) continue;
+    double number = 0;
+    convert_one(value.dtype, numbers[value.index].bytes.data(), DType::f64,
+                reinterpret_cast<std::byte*>(&number));
+    int exponent = 0;
+    if (std::isfinite(number) && std::frexp(number, &exponent) == 0.5) value.literal = number;
   }
 }
 

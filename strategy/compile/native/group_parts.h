@@ -27,6 +27,7 @@ class GroupParts {
     std::uint32_t index = 0;
     std::int64_t offset = 0;
     DType dtype = DType::f64;
+    double literal = 0;  ///< of a number: its value, if the code names it; otherwise 0
   };
   /// An operation on elements: a C expression of the names of its inputs, or a call of its kernel.
   struct Operation {
@@ -86,6 +87,7 @@ class GroupParts {
 
  private:
   void add_values(const FusedKernel& kernel);
+  void find_literals(const FusedKernel& kernel, const Tape& tape);
   void add_loads(const FusedKernel& kernel);
   void add_operations(const FusedKernel& kernel, const Tape& tape);
   void add_folds(const FusedKernel& kernel, const Tape& tape);

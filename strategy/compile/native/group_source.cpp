@@ -220,8 +220,10 @@ class Writer {
       const GroupParts::Value& value = parts_.values[slot];
       const bool is_number = value.kind == Kind::number;
       if (!is_number && value.kind != Kind::repeated) continue;
-      to += "  const " + type_of(slot) + " " + GroupParts::name(slot) + " = *" +
-            scalar_address(slot) + ";\n";
+      to += "  const " + type_of(slot) + " " + GroupParts::name(slot) + " = " +
+            (value.literal != 0 ? element_literal(value.literal, value.dtype)
+                                : "*" + scalar_address(slot)) +
+            ";\n";
     }
   }
 

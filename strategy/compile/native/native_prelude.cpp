@@ -93,12 +93,16 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     }                                                                                            \
   }                                                                                              \
   static inline void clear_##T(fold_##T* f) {                                                    \
-    for (i64 i = 0; i < f->lanes * f->columns; ++i) f->sums[i] = 0;                              \
+    T* const sums = f->sums;                                                                     \
+    const i64 n = f->lanes * f->columns;                                                         \
+    for (i64 i = 0; i < n; ++i) sums[i] = 0;                                                     \
     f->rows = 0;                                                                                 \
   }                                                                                              \
   static inline void begin_##T(fold_##T* f, i64 elements) {                                      \
-    f->totals[0] = 0;                                                                            \
-    for (i64 i = 1; i < f->columns; ++i) f->totals[i] = 0;                                       \
+    W* const totals = f->totals;                                                                 \
+    const i64 columns = f->columns;                                                              \
+    totals[0] = 0;                                                                               \
+    for (i64 i = 1; i < columns; ++i) totals[i] = 0;                                             \
     f->lanes = largest(1, smallest(elements / f->columns / 2, f->most_lanes));                   \
     clear_##T(f);                                                                                \
   }                                                                                              \
@@ -127,23 +131,23 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
   }                                                                                              \
   static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
     if (f->rows == 0) return;                                                                    \
+    T* const sums = f->sums;                                                                     \
+    W* const totals = f->totals;                                                                 \
     const i64 columns = f->columns;                                                              \
     if (columns == 1) {                                                                          \
-      f->totals[0] = f->totals[0] + (W)joined_##T(f->sums, f->lanes);                            \
-      INDEPENDENT for (i64 i = 0; i < 64; ++i) f->sums[i] = 0;                                   \
+      totals[0] = totals[0] + (W)joined_##T(sums, f->lanes);                                     \
+      for (i64 i = 0; i < 64; ++i) sums[i] = 0;                                                  \
       f->rows = 0;                                                                               \
       return;                                                                                    \
     }                                                                                            \
     for (i64 lanes = f->lanes; lanes > 1; lanes = (lanes + 1) / 2) {                             \
       const i64 half = (lanes + 1) / 2;                                                          \
       INDEPENDENT for (i64 i = 0; i < (lanes - half) * columns; ++i) {                           \
-        f->sums[i] = f->sums[i] + f->sums[half * columns + i];                                   \
+        sums[i] = sums[i] + sums[half * columns + i];                                            \
       }                                                                                          \
     }                                                                                            \
-    f->totals[0] = f->totals[0] + (W)f->sums[0];                                                 \
-    INDEPENDENT for (i64 i = 1; i < columns; ++i) {                                              \
-      f->totals[i] = f->totals[i] + (W)f->sums[i];                                               \
-    }                                                                                            \
+    totals[0] = totals[0] + (W)sums[0];                                                          \
+    INDEPENDENT for (i64 i = 1; i < columns; ++i) totals[i] = totals[i] + (W)sums[i];            \
     clear_##T(f);                                                                                \
   }                                                                                              \
   static __attribute__((noinline)) void add_##T(fold_##T* f, const T* x, i64 n) {                \
