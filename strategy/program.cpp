@@ -321,7 +321,6 @@ void Runner::run() {
                                     .anomaly = program.options.anomaly,
                                     .profile = program.options.profile,
                                     .round = state_->round,
-                                    .same_tape = state_->round > 0,
                                     .control = control ? &*control : nullptr,
                                     .native = decided(program.options.native)};
   const bool is_serial = program.instructions->is_serial();

@@ -83,13 +83,13 @@ void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
 
 void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> arguments,
                              std::span<std::byte* const> results, std::uint32_t round,
-                             bool same_tape) {
+                             bool may_repeat) {
   for (std::size_t i = 0; i < arguments.size(); ++i) set_argument(i, arguments[i]);
   for (std::size_t i = 0; i < results.size(); ++i) set_result(i, results[i]);
-  if (same_tape && executor_.can_run_again()) {
+  if (may_repeat && executor_.can_run_again()) {
     executor_.run_again(round);
   } else {
-    execute(tape, round, same_tape);
+    execute(tape, round);
   }
   copy_others();
 }
@@ -100,13 +100,12 @@ void BufferRunner::copy_others() const {
   }
 }
 
-void BufferRunner::execute(const Tape& tape, std::uint32_t round, bool same_tape) {
+void BufferRunner::execute(const Tape& tape, std::uint32_t round) {
   Executor::Settings settings;
   settings.threads = program_->threads();
   settings.anomaly = program_->looks_for_anomalies();
   settings.profile = program_->is_profiled();
   settings.round = round;
-  settings.same_tape = same_tape;
   settings.after_step = after_step_;
   settings.control = control_;
   settings.is_step = !counts_steps_;

@@ -90,8 +90,8 @@ class BufferRunner {
   void find_places();
   void bind_constants(const Tape& tape);
   void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
-                 std::span<std::byte* const> results, std::uint32_t round, bool same_tape);
-  void execute(const Tape& tape, std::uint32_t round, bool same_tape);
+                 std::span<std::byte* const> results, std::uint32_t round, bool may_repeat);
+  void execute(const Tape& tape, std::uint32_t round);
   void copy_others() const;
 
   BufferProgramPtr program_;

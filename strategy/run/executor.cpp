@@ -129,8 +129,13 @@ void Executor::run_steps() {
 
 void Executor::begin() {
   opened_ = 0;
-  if (!settings_.same_tape) make_numbers();
-  find_code();
+  const TapeIdentity& tape = tape_->identity();
+  const Nodes nodes{&tape, tape.epoch(), tape_->node_count()};
+  const bool is_same_program = nodes == nodes_;
+  nodes_ = {};
+  if (!is_same_program) make_numbers();
+  find_code(is_same_program);
+  nodes_ = nodes;
   std::fill(touched_.begin(), touched_.end(), 0);
   const std::span<const Interval> intervals = instructions_->intervals();
   if (arena_ != nullptr) {
@@ -179,17 +184,23 @@ void Executor::make_numbers() {
   }
 }
 
-void Executor::find_code() {
+void Executor::find_code(bool is_same_program) {
   const MachineCode* code = nullptr;
   is_timed_ = false;
   if (settings_.native == NativeCode::off) native_ = nullptr;
   if (settings_.native != NativeCode::off && !settings_.anomaly) {
     if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
-    const auto service = native_->service_for(*instructions_, *tape_, settings_.native);
+    const auto ask = [&] { return native_->service_for(*instructions_, *tape_, settings_.native); };
+    NativeProgram::Service service = ask();
+    const bool is_new = service.code != nullptr && (service.code != code_ || !is_same_program);
+    if (is_new && !service.code->fits(numbers_)) {
+      native_->read_numbers(*service.code);
+      service = ask();
+    }
     code = service.code;
     is_timed_ = service.is_timed && !settings_.profile && settings_.after_step == nullptr;
   }
-  if (code != nullptr && (code != code_ || !settings_.same_tape)) {
+  if (code != nullptr && (code != code_ || !is_same_program)) {
     code->fill_table(*tape_, table_);
     has_run_ = code->runs(*tape_);
   }

@@ -26,7 +26,6 @@ class Executor {
     bool anomaly = false;     ///< stops when a kernel produces a NaN or an infinity
     bool profile = false;     ///< records events
     std::uint32_t round = 0;  ///< as in `KernelCall`
-    bool same_tape = false;   ///< same nodes and attributes as in the previous run
     /// Called after each step, by the thread that ran it. Null: no call.
     const std::function<void(std::uint32_t step)>* after_step = nullptr;
     RunControl* control = nullptr;  ///< stops and observes the run
@@ -109,7 +108,7 @@ class Executor {
   void begin();
   void lay_out(std::byte* start);
   void make_numbers();
-  void find_code();
+  void find_code(bool is_same_program);
   void run_steps();
   void run_serially();
   bool runs_as_one() const;
@@ -126,7 +125,17 @@ class Executor {
   void take_over(std::uint32_t interval);
   void close(std::uint32_t interval);
 
+  /// Tells programs apart. Nodes of a tape change only when some are added or removed.
+  struct Nodes {
+    const TapeIdentity* tape = nullptr;
+    std::uint32_t epoch = 0;
+    NodeId count = 0;
+
+    bool operator==(const Nodes&) const = default;
+  };
+
   std::shared_ptr<const Instructions> instructions_;
+  Nodes nodes_;  // that `numbers_` and `table_` were made for
   std::vector<Operand> operands_;
   std::vector<FusedKernel::Number> numbers_;  // numbers of fused groups
   std::vector<std::byte*> addresses_;         // by place

@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
+GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape, bool literals)
     : elements(kernel.elements_),
       reduced_elements(kernel.cut_.elements),
       segment(kernel.cut_.segment),
@@ -26,7 +26,7 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape)
     return;
   }
   add_values(kernel);
-  find_literals(kernel, tape);
+  if (literals) add_literals(kernel, tape);
   add_loads(kernel);
   add_operations(kernel, tape);
   add_folds(kernel, tape);
@@ -60,29 +60,22 @@ void GroupParts::add_values(const FusedKernel& kernel) {
   }
 }
 
-/// Powers of two are named in the code: a compiler adds instead of multiplying by 2, and multiplies
-/// instead of dividing by 4. Other numbers are read, so that groups that differ only in them have
-/// common code.
-void GroupParts::find_literals(const FusedKernel& kernel, const Tape& tape) {
+/// Powers of two: a compiler adds instead of multiplying by 2, changes a sign instead of
+/// multiplying by -1, and multiplies instead of dividing by 4. Other numbers are read, so that groups that differ only in them have common code.
+void GroupParts::add_literals(const FusedKernel& kernel, const Tape& tape) {
   std::vector<FusedKernel::Number> numbers(kernel.numbers_);
   kernel.make_numbers(tape, numbers);
-  std::vector<bool> varies(kernel.numbers_);
-  const auto note = [&](std::uint32_t number, NodeId node) {
-    const Attributes& attributes = tape.attributes(node);
-    if (!attributes.are_in_round(1, attributes)) varies[number] = true;
-  };
-  for (const FusedKernel::Given& given : kernel.given_) note(given.number, given.node);
-  for (const FusedKernel::Constant& constant : kernel.constants_) {
-    note(kernel.slots_[constant.output].index, constant.node);
-  }
-  for (Value& value : values) {
-    if (value.kind != Value::Kind::number || varies[value.index]) continue;
-    if (!is_floating(value.dtype)) continue;
-    double number = 0;
-    convert_one(value.dtype, numbers[value.index].bytes.data(), DType::f64,
-                reinterpret_cast<std::byte*>(&number));
+  for (std::uint32_t slot = 0; slot < values.size(); ++slot) {
+    const Value& value = values[slot];
+    if (value.kind != Value::Kind::number || !is_floating(value.dtype)) continue;
+    const FusedKernel::Number& number = numbers[value.index];
+    double literal = 0;
+    convert_one(value.dtype, number.bytes.data(), DType::f64,
+                reinterpret_cast<std::byte*>(&literal));
     int exponent = 0;
-    if (std::isfinite(number) && std::frexp(number, &exponent) == 0.5) value.literal = number;
+    if (std::isfinite(literal) && std::abs(std::frexp(literal, &exponent)) == 0.5) {
+      literals.push_back({slot, number, literal});
+    }
   }
 }
 

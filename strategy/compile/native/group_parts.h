@@ -11,7 +11,8 @@ namespace palimpsest {
 /// A fused kernel, in the form from which its C code is written.
 class GroupParts {
  public:
-  GroupParts(const FusedKernel& kernel, const Tape& tape);
+  /// With `literals`, the code names those numbers of the group that make it faster.
+  GroupParts(const FusedKernel& kernel, const Tape& tape, bool literals);
 
   /// An operand of operations. Its name in the code is `name(slot)`.
   struct Value {
@@ -27,7 +28,12 @@ class GroupParts {
     std::uint32_t index = 0;
     std::int64_t offset = 0;
     DType dtype = DType::f64;
-    double literal = 0;  ///< of a number: its value, if the code names it; otherwise 0
+  };
+  /// A number that the code names.
+  struct Literal {
+    std::uint32_t slot;
+    FusedKernel::Number number;
+    double value;
   };
   /// An operation on elements: a C expression of the names of its inputs, or a call of its kernel.
   struct Operation {
@@ -72,6 +78,7 @@ class GroupParts {
 
   std::int64_t elements = 0;
   std::vector<Value> values;  ///< by slot
+  std::vector<Literal> literals;
   std::vector<Operation> operations;
   std::vector<Fold> folds;
   std::vector<Load> loads;
@@ -87,7 +94,7 @@ class GroupParts {
 
  private:
   void add_values(const FusedKernel& kernel);
-  void find_literals(const FusedKernel& kernel, const Tape& tape);
+  void add_literals(const FusedKernel& kernel, const Tape& tape);
   void add_loads(const FusedKernel& kernel);
   void add_operations(const FusedKernel& kernel, const Tape& tape);
   void add_folds(const FusedKernel& kernel, const Tape& tape);

@@ -220,9 +220,10 @@ class Writer {
       const GroupParts::Value& value = parts_.values[slot];
       const bool is_number = value.kind == Kind::number;
       if (!is_number && value.kind != Kind::repeated) continue;
+      const auto literal = std::ranges::find(parts_.literals, slot, &GroupParts::Literal::slot);
       to += "  const " + type_of(slot) + " " + GroupParts::name(slot) + " = " +
-            (value.literal != 0 ? element_literal(value.literal, value.dtype)
-                                : "*" + scalar_address(slot)) +
+            (literal != parts_.literals.end() ? element_literal(literal->value, value.dtype)
+                                              : "*" + scalar_address(slot)) +
             ";\n";
     }
   }
@@ -406,10 +407,15 @@ class Writer {
 
 }  // namespace
 
-GroupSource group_source(const FusedKernel& kernel, const Tape& tape) {
-  const GroupParts parts(kernel, tape);
-  if (!parts.problem.empty()) return {{}, {}, parts.problem};
-  return Writer(parts).write();
+GroupSource group_source(const FusedKernel& kernel, const Tape& tape, bool literals) {
+  const GroupParts parts(kernel, tape, literals);
+  GroupSource made;
+  made.problem = parts.problem;
+  if (made.problem.empty()) made = Writer(parts).write();
+  for (const GroupParts::Literal& literal : parts.literals) {
+    made.literals.push_back({parts.values[literal.slot].index, literal.number});
+  }
+  return made;
 }
 
 }  // namespace palimpsest

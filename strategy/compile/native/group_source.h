@@ -14,12 +14,19 @@ struct GroupSource {
     const void* address = nullptr;
     NodeId node = none;
   };
+  /// A number that the code names: the code is right only if the group's number is this one.
+  struct Literal {
+    std::uint32_t index;
+    FusedKernel::Number number;
+  };
   std::string text;  ///< functions; `@` stands for the name of the group
   std::vector<Entry> table;
+  std::vector<Literal> literals;
   std::string problem;  ///< why there is no code; empty if there is
 };
 
-GroupSource group_source(const FusedKernel& kernel, const Tape& tape);
+/// With `literals`, the code may name numbers of the group.
+GroupSource group_source(const FusedKernel& kernel, const Tape& tape, bool literals);
 
 /// Types and functions that the code of all groups uses.
 std::string_view native_prelude();

@@ -8,6 +8,7 @@ namespace palimpsest {
 MachineCode::MachineCode(ProgramSource source, LoadedLibrary loaded)
     : loaded_(std::move(loaded)),
       table_(std::move(source.table)),
+      literals_(std::move(source.literals)),
       products_(std::move(source.products)),
       is_complete_(source.is_complete) {
   const NativeLibrary& library = *loaded_.library;
@@ -24,6 +25,12 @@ bool MachineCode::runs(const Tape& tape) const {
   if (run_ == nullptr) return false;
   return std::ranges::all_of(products_, [&](const ProgramSource::Product& product) {
     return tape.attributes(product.node) == product.attributes;
+  });
+}
+
+bool MachineCode::fits(std::span<const FusedKernel::Number> numbers) const {
+  return std::ranges::all_of(literals_, [&](const GroupSource::Literal& literal) {
+    return numbers[literal.index].bytes == literal.number.bytes;
   });
 }
 

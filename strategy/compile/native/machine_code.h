@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class MachineCode {
   /// True if `run` carries out the program of `tape`, which may differ in attributes from the one
   /// that the code was made for.
   bool runs(const Tape& tape) const;
+  /// True if the code is right for a program with these numbers.
+  bool fits(std::span<const FusedKernel::Number> numbers) const;
   /// Fills in the addresses that the code needs. Some of them point into the tape.
   void fill_table(const Tape& tape, std::vector<const void*>& table) const;
 
@@ -44,6 +47,7 @@ class MachineCode {
   LoadedLibrary loaded_;
   std::vector<Group> groups_;  // by step
   std::vector<GroupSource::Entry> table_;
+  std::vector<GroupSource::Literal> literals_;
   std::vector<ProgramSource::Product> products_;
   Run run_ = nullptr;
   bool is_complete_ = false;

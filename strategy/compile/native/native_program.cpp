@@ -92,9 +92,21 @@ NativeProgram::Service NativeProgram::count(const Instructions& instructions, co
   return {nullptr, is_timed};
 }
 
+void NativeProgram::read_numbers(const MachineCode& code) {
+  const std::lock_guard lock(mutex_);
+  if (code_.get() != &code) return;  // done by another run
+  unfit_ = std::move(code_);
+  ready_ = nullptr;
+  chosen_ = nullptr;
+  is_settled_ = false;
+  is_decided_ = false;
+  trial_ = {};
+}
+
 void NativeProgram::add_time(bool native, double seconds) {
   const std::lock_guard lock(mutex_);
-  if (is_settled_.load(std::memory_order_relaxed)) return;
+  const bool is_of_former_code = native && code_ == nullptr;
+  if (is_settled_.load(std::memory_order_relaxed) || is_of_former_code) return;
   trial_.add(native, seconds);
   if (trial_.outcome() == SpeedTrial::Outcome::open) return;
   if (trial_.outcome() == SpeedTrial::Outcome::native) {
@@ -111,10 +123,11 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
   const std::lock_guard lock(mutex_);
   if (is_decided_) return false;
   is_decided_ = true;
-  source_ = program_source(instructions, tape, false);
+  const bool literals = unfit_ == nullptr;
+  source_ = program_source(instructions, tape, {.literals = literals});
   const std::optional<DumpLevel> level = dump_level_of_environment();
   if (level == DumpLevel::native || level == DumpLevel::all) {
-    write_dump(program_source(instructions, tape, true).text);
+    write_dump(program_source(instructions, tape, {.comments = true, .literals = literals}).text);
   }
   if (source_.text.empty()) {
     problem_ = std::move(source_.problem);

@@ -38,6 +38,9 @@ class NativeProgram final : public Instructions::Attachment,
     if (code != nullptr || is_settled_.load(std::memory_order_relaxed)) return {code};
     return count(instructions, tape);
   }
+  /// Called when `code` does not fit the numbers of a run. From now on the code reads all numbers.
+  /// It is made when `service_for` is called again.
+  void read_numbers(const MachineCode& code);
   /// Adds the time of a run that `service_for` asked for.
   void add_time(bool native, double seconds);
 
@@ -77,6 +80,7 @@ class NativeProgram final : public Instructions::Attachment,
   mutable std::mutex mutex_;  // guards the following
   ProgramSource source_;
   std::unique_ptr<const MachineCode> code_;
+  std::unique_ptr<const MachineCode> unfit_;  // former code; other runs may still use it
   SpeedTrial trial_;
   std::string problem_;
   std::string interpreted_groups_;  // how many, and why the first one has no code

@@ -29,8 +29,8 @@ std::string with_name(const std::string& text, const std::string& name) {
 
 class Builder {
  public:
-  Builder(const Instructions& instructions, const Tape& tape, bool comments)
-      : instructions_(instructions), tape_(tape), comments_(comments) {}
+  Builder(const Instructions& instructions, const Tape& tape, const SourceOptions& options)
+      : instructions_(instructions), tape_(tape), options_(options) {}
 
   ProgramSource build() {
     std::size_t computed = 0;
@@ -49,10 +49,23 @@ class Builder {
   }
 
  private:
+  struct Known {
+    ProgramSource::Group named;
+    std::vector<GroupSource::Literal> literals;
+  };
+
   ProgramSource::Group group(const Instruction& step) {
     const auto [known, is_new] = groups_.try_emplace(step.group);
-    if (!is_new) return known->second;
-    GroupSource source = group_source(*step.group, tape_);
+    Known& group = known->second;
+    if (is_new) group = write(step);
+    for (const GroupSource::Literal& literal : group.literals) {
+      made_.literals.push_back({step.first_number + literal.index, literal.number});
+    }
+    return group.named;
+  }
+
+  Known write(const Instruction& step) {
+    GroupSource source = group_source(*step.group, tape_, options_.literals);
     if (!source.problem.empty()) {
       if (made_.problem.empty()) made_.problem = std::move(source.problem);
       return {};
@@ -60,12 +73,12 @@ class Builder {
     const auto [name, is_new_text] =
         names_.try_emplace(source.text, "group_" + std::to_string(names_.size()));
     if (is_new_text) {
-      if (comments_) functions_ += comment(step);
+      if (options_.comments) functions_ += comment(step);
       functions_ += with_name(source.text, name->second);
     }
-    known->second = {name->second, static_cast<std::uint32_t>(made_.table.size())};
+    const auto first_entry = static_cast<std::uint32_t>(made_.table.size());
     made_.table.insert(made_.table.end(), source.table.begin(), source.table.end());
-    return known->second;
+    return {{name->second, first_entry}, std::move(source.literals)};
   }
 
   /// The operations of a group, and the lines that recorded them.
@@ -157,16 +170,16 @@ class Builder {
     const bool is_group = step.group != nullptr;
     const std::optional<std::string> text =
         is_group ? std::nullopt : step_source(instructions_, step, tape_, made_);
-    if (comments_ && !is_group) to += comment(step);
+    if (options_.comments && !is_group) to += comment(step);
     to += text ? *text : "  step(executor, " + std::to_string(index) + ");\n";
     made_.is_complete = made_.is_complete && text;
   }
 
   const Instructions& instructions_;
   const Tape& tape_;
-  bool comments_;
+  SourceOptions options_;
   ProgramSource made_;
-  std::map<const FusedKernel*, ProgramSource::Group> groups_;
+  std::map<const FusedKernel*, Known> groups_;
   std::map<std::string, std::string> names_;  // by text
   std::string functions_;
   std::vector<std::string> variables_;  // by interval: its declaration, if it is a variable
@@ -174,8 +187,9 @@ class Builder {
 
 }  // namespace
 
-ProgramSource program_source(const Instructions& instructions, const Tape& tape, bool comments) {
-  return Builder(instructions, tape, comments).build();
+ProgramSource program_source(const Instructions& instructions, const Tape& tape,
+                             const SourceOptions& options) {
+  return Builder(instructions, tape, options).build();
 }
 
 }  // namespace palimpsest

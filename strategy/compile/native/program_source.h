@@ -27,6 +27,7 @@ struct ProgramSource {
   std::string text;           ///< empty if no group has code
   std::vector<Group> groups;  ///< by step of the instructions
   std::vector<GroupSource::Entry> table;
+  std::vector<GroupSource::Literal> literals;  ///< of all groups, by index among all numbers
   std::vector<Product> products;
   bool has_run = false;         ///< the function `run` carries out the whole program
   bool is_complete = false;     ///< `run` does so without the executor
@@ -34,8 +35,14 @@ struct ProgramSource {
   std::string problem;          ///< why the first interpreted group has no code
 };
 
-/// With `comments`, the code names the operations and the user's lines. These texts differ between
-/// equal programs.
-ProgramSource program_source(const Instructions& instructions, const Tape& tape, bool comments);
+struct SourceOptions {
+  /// The code names the operations and the user's lines. These texts differ between equal programs.
+  bool comments = false;
+  /// The code may name numbers of the program, where that makes it faster. Equal instructions with
+  /// other numbers need other code.
+  bool literals = true;
+};
+ProgramSource program_source(const Instructions& instructions, const Tape& tape,
+                             const SourceOptions& options = {});
 
 }  // namespace palimpsest

@@ -88,7 +88,7 @@ bool is_complete(const OnBuffers& program) {
   const std::vector<Tensor> found = native.of(program);
   CHECK(native.is_one_function());
   check_same(found, Runs(compiled, NativeCode::off).of(program));
-  return program_source(*compiled->instructions(), *program.tape, false).is_complete;
+  return program_source(*compiled->instructions(), *program.tape).is_complete;
 }
 
 TEST_CASE("small products need no call of the executor", "[native]") {
@@ -204,7 +204,7 @@ TEST_CASE("long sums are added in the loop that makes their elements, unless it 
     OnBuffers program;
     program.results = {sum(f(program.argument({5'000}, DType::f64)))};
     const BufferProgramPtr compiled = program.compiled();
-    const std::string text = program_source(*compiled->instructions(), *program.tape, false).text;
+    const std::string text = program_source(*compiled->instructions(), *program.tape).text;
     return text.find("_sums(") != std::string::npos;
   };
   CHECK(has_direct_sums([](const Var& x) { return x * x + 1.0; }));
@@ -216,7 +216,7 @@ TEST_CASE("long sums are added in the loop that makes their elements, unless it 
 std::string text_for(const std::function<Var(OnBuffers&)>& f) {
   OnBuffers program;
   program.results = {f(program)};
-  return program_source(*program.compiled()->instructions(), *program.tape, false).text;
+  return program_source(*program.compiled()->instructions(), *program.tape).text;
 }
 
 TEST_CASE("a long shifted range begins with a cache line", "[native]") {
