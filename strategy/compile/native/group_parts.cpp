@@ -60,8 +60,8 @@ void GroupParts::add_values(const FusedKernel& kernel) {
   }
 }
 
-/// Powers of two: a compiler adds instead of multiplying by 2, changes a sign instead of
-/// multiplying by -1, and multiplies instead of dividing by 4. Other numbers are read, so that groups that differ only in them have common code.
+/// Powers of two: a compiler adds instead of multiplying by 2, and multiplies instead of
+/// dividing by 4. Other numbers are read, so that groups that differ only in them have common code.
 void GroupParts::add_literals(const FusedKernel& kernel, const Tape& tape) {
   std::vector<FusedKernel::Number> numbers(kernel.numbers_);
   kernel.make_numbers(tape, numbers);
@@ -73,7 +73,7 @@ void GroupParts::add_literals(const FusedKernel& kernel, const Tape& tape) {
     convert_one(value.dtype, number.bytes.data(), DType::f64,
                 reinterpret_cast<std::byte*>(&literal));
     int exponent = 0;
-    if (std::isfinite(literal) && std::abs(std::frexp(literal, &exponent)) == 0.5) {
+    if (std::isfinite(literal) && std::frexp(literal, &exponent) == 0.5) {
       literals.push_back({slot, number, literal});
     }
   }
