@@ -91,10 +91,9 @@ std::vector<std::span<std::byte>> spans_of(const Addresses& addresses,
 }
 
 void fill_with_nothing(std::byte* data, const ValueType& type) {
-  const std::int64_t size = size_of(type.dtype);
-  const std::int64_t elements = type.shape.elements();
-  std::memset(data, 0, static_cast<std::size_t>(elements * size));
-  for (std::int64_t i = 1; i <= elements; ++i) data[i * size - 1] = std::byte{0x80};
+  visit(type.dtype, [&]<class T>(T) {
+    std::fill_n(reinterpret_cast<T*>(data), type.shape.elements(), convert_element<T>(-0.0));
+  });
 }
 
 }  // namespace palimpsest
