@@ -238,6 +238,7 @@ class Runs {
                              with_positive_zero(program.other_loss.value())),
                 "a loss as an output is another value");
       }
+      if (cell_.native && cell_.mode == Mode::lazy && !cell_.share) check_other_numbers();
       return results;
     } catch (const BudgetError&) {
       reached_ = {part, tape.node_count()};
@@ -245,9 +246,36 @@ class Runs {
     }
   }
 
+  /// Programs that differ in a number only share plans. Native code may name numbers.
+  void check_other_numbers() {
+    Tape tape(in_precision(lazy()));
+    Tape interpreted(in_precision(lazy()));
+    RunOptions options = options_;
+    options.native = NativeCode::off;
+    for (const double number : {2.0, 3.0}) {
+      const auto scaled = [&](Tape& on, const RunOptions& run) {
+        on.clear();
+        const ComposedProgram program = compose(on, text_);
+        Var loss = program.loss;
+        for (const Var& x : program.parameters)
+          loss = loss + cast(sum(x * number * x), loss.dtype());
+        Results results;
+        add_backward(results, "", program, loss, run);
+        return results;
+      };
+      require(difference(scaled(tape, options_), scaled(interpreted, options)).empty(),
+              "native code differs when squares are multiplied by " + std::to_string(number));
+    }
+  }
+
   void add_backward(Results& results, const std::string& of, const ComposedProgram& program,
                     const LossAndOutputs& values, std::vector<Tensor>* outputs = nullptr) {
-    const Gradients gradients = backward(values, options_);
+    add_backward(results, of, program, values, options_, outputs);
+  }
+  static void add_backward(Results& results, const std::string& of, const ComposedProgram& program,
+                           const LossAndOutputs& values, const RunOptions& options,
+                           std::vector<Tensor>* outputs = nullptr) {
+    const Gradients gradients = backward(values, options);
     check_bytes(gradients.report());
     if (outputs != nullptr) outputs->assign(gradients.outputs().begin(), gradients.outputs().end());
     std::vector<Tensor> of_parameters;
