@@ -232,6 +232,7 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
   } catch (...) {  // out of memory
     nodes_.truncate(node);
     values_.resize(first);
+    handles_.note_removed(first);  // the other nodes may have moved
     throw;
   }
   return Var(*this, first);
@@ -242,7 +243,7 @@ void Tape::truncate(NodeId node) {
   for (ValueId value = first; value < value_count(); ++value) drop(value);
   std::erase_if(updates_, [&](const Update& update) { return update.value >= first; });
   leaves_->truncate(node);
-  if (first < value_count()) handles_.note_removed(first);
+  if (node < node_count()) handles_.note_removed(first);
   nodes_.truncate(node);
   values_.resize(first);
 }

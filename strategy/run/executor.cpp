@@ -106,7 +106,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
     if (is_timed_) {
       const Stopwatch running;
       run_steps();
-      native_->add_time(code_ != nullptr, running.seconds());
+      native_->add_time(code_, running.seconds());
     } else {
       run_steps();
     }
@@ -192,17 +192,19 @@ void Executor::find_code(bool is_same_program) {
     if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
     const auto ask = [&] { return native_->service_for(*instructions_, *tape_, settings_.native); };
     NativeProgram::Service service = ask();
-    const bool is_new = service.code != nullptr && (service.code != code_ || !is_same_program);
-    if (is_new && !service.code->fits(numbers_)) {
-      native_->read_numbers(*service.code);
+    const auto is_new = [&] {
+      return service.code != nullptr && (service.code != code_ || !is_same_program);
+    };
+    if (is_new() && !service.code->fits(numbers_)) {
+      native_->retire(*service.code);
       service = ask();
     }
     code = service.code;
     is_timed_ = service.is_timed && !settings_.profile && settings_.after_step == nullptr;
-  }
-  if (code != nullptr && (code != code_ || !is_same_program)) {
-    code->fill_table(*tape_, table_);
-    has_run_ = code->runs(*tape_);
+    if (is_new()) {
+      code->fill_table(*tape_, table_);
+      has_run_ = code->runs(*tape_);
+    }
   }
   code_ = code;
 }

@@ -125,7 +125,8 @@ class Executor {
   void take_over(std::uint32_t interval);
   void close(std::uint32_t interval);
 
-  /// Tells programs apart. Nodes of a tape change only when some are added or removed.
+  /// Tells programs apart. Attributes on a tape neither change nor move unless nodes are added or
+  /// removed, which changes the count or the epoch.
   struct Nodes {
     const TapeIdentity* tape = nullptr;
     std::uint32_t epoch = 0;

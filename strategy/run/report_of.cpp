@@ -17,10 +17,8 @@ NativeProgram::Facts add_program(Report::Native& sum, const NativeProgram& progr
   NativeProgram::Facts facts = program.facts(mode);
   if (sum.problem.empty()) sum.problem = facts.problem;
   sum.groups += facts.groups;
-  if (const MachineCode* const code = program.code()) {
-    sum.compile_seconds += code->compile_seconds();
-    sum.code += code->bytes();
-  }
+  sum.compile_seconds += facts.compile_seconds;
+  sum.code += facts.code;
   return facts;
 }
 
@@ -38,7 +36,7 @@ Report::Native native_of(const Executor& executor) {
     const auto* const native = dynamic_cast<const NativeNote*>(note.get());
     if (native == nullptr) continue;
     const auto facts = add_program(sum, *native->program, executor.native_mode());
-    if (facts.serves && native->program->code()->run() != nullptr) ++sum.steps;
+    if (facts.serves && facts.has_run) ++sum.steps;
   }
   return sum;
 }

@@ -130,4 +130,28 @@ TEST_CASE("a pool goes on where there was no memory to note what it keeps") {
 }
 
 }  // namespace
+TEST_CASE("a program runs again after memory ran out while its tape grew", "[faults]") {
+  int failures = 0;
+  for (int others = 0; others < 40; ++others) {  // at some of them, the nodes move
+    for (const std::int64_t before : {0, 1, 2}) {
+      Tape tape(lazy({.threads = 1, .native = NativeCode::at_once}));
+      const Var x = tape.constant(Tensor::uniform({200}, 1, 0.5, 2, DType::f64));
+      const Var y = pow(x, 1.7) * 3.0 + exp(x);
+      Var z = x;
+      for (int i = 0; i < others; ++i) z = z + 1.5;
+      const Tensor expected = y.value().clone();
+      tape.drop(y.id());
+      fail_allocation(before);
+      try {
+        z = z * x;
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+      end_failing();
+      CHECK(same_bits(y.value(), expected));
+    }
+  }
+  CHECK(failures > 0);
+}
+
 }  // namespace palimpsest::faults_test

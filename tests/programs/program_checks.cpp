@@ -258,13 +258,14 @@ class Runs {
         const ComposedProgram program = compose(on, text_);
         Var loss = program.loss;
         for (const Var& x : program.parameters)
-          loss = loss + cast(sum(x * number * x), loss.dtype());
+          loss = loss + cast(sum(x * number * x / number), loss.dtype());
         Results results;
         add_backward(results, "", program, loss, run);
         return results;
       };
       require(difference(scaled(tape, options_), scaled(interpreted, options)).empty(),
-              "native code differs when squares are multiplied by " + std::to_string(number));
+              "native code differs when squares are multiplied and divided by " +
+                  std::to_string(number));
     }
   }
 

@@ -2,12 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <set>
 
 #include "autodiff/convert.h"
 #include "strategy/compile/native/formulas.h"
 
 namespace palimpsest {
+namespace {
+
+/// True for a power of two, but not for 1, with a reciprocal that is not subnormal. A processor
+/// that treats subnormal numbers as 0 could divide by others only.
+bool has_exact_reciprocal(double number, DType dtype) {
+  int exponent = 0;
+  if (number == 1 || !std::isfinite(number) || std::frexp(number, &exponent) != 0.5) return false;
+  const int most = dtype == DType::f64 ? std::numeric_limits<double>::max_exponent
+                                       : std::numeric_limits<float>::max_exponent;
+  return std::abs(exponent - 1) < most - 1;
+}
+
+}  // namespace
 
 GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape, bool literals)
     : elements(kernel.elements_),
@@ -26,9 +41,9 @@ GroupParts::GroupParts(const FusedKernel& kernel, const Tape& tape, bool literal
     return;
   }
   add_values(kernel);
-  if (literals) add_literals(kernel, tape);
   add_loads(kernel);
   add_operations(kernel, tape);
+  if (literals) add_literals(kernel, tape);
   add_folds(kernel, tape);
   add_periods(kernel, tape);
 }
@@ -57,25 +72,6 @@ void GroupParts::add_values(const FusedKernel& kernel) {
   }
   for (const FusedKernel::Spread& spread : kernel.spread_) {
     values[spread.tile] = {Kind::spread, spread.one, 0, values[spread.tile].dtype};
-  }
-}
-
-/// Powers of two: a compiler adds instead of multiplying by 2, and multiplies instead of
-/// dividing by 4. Other numbers are read, so that groups that differ only in them have common code.
-void GroupParts::add_literals(const FusedKernel& kernel, const Tape& tape) {
-  std::vector<FusedKernel::Number> numbers(kernel.numbers_);
-  kernel.make_numbers(tape, numbers);
-  for (std::uint32_t slot = 0; slot < values.size(); ++slot) {
-    const Value& value = values[slot];
-    if (value.kind != Value::Kind::number || !is_floating(value.dtype)) continue;
-    const FusedKernel::Number& number = numbers[value.index];
-    double literal = 0;
-    convert_one(value.dtype, number.bytes.data(), DType::f64,
-                reinterpret_cast<std::byte*>(&literal));
-    int exponent = 0;
-    if (std::isfinite(literal) && std::frexp(literal, &exponent) == 0.5) {
-      literals.push_back({slot, number, literal});
-    }
   }
 }
 
@@ -129,6 +125,43 @@ void GroupParts::add_operations(const FusedKernel& kernel, const Tape& tape) {
     }
     if (!made.formula.empty() && has_number) made.inputs.push_back(step.number);
     operations.push_back(std::move(made));
+  }
+}
+
+/// Factors of 2, since compilers then add, and divisors that are powers of two, since compilers
+/// then multiply. Other numbers are read, so that groups that differ only in them have common code.
+void GroupParts::add_literals(const FusedKernel& kernel, const Tape& tape) {
+  std::vector<FusedKernel::Number> numbers(kernel.numbers_);
+  kernel.make_numbers(tape, numbers);
+  std::set<std::uint32_t> found;
+  const auto add = [&](std::uint32_t slot, bool is_divisor) {
+    if (slot == none) return;
+    if (values[slot].kind == Value::Kind::spread) slot = values[slot].index;
+    const Value& value = values[slot];
+    if (value.kind != Value::Kind::number || !is_floating(value.dtype)) return;
+    const FusedKernel::Number& number = numbers[value.index];
+    double literal = 0;
+    convert_one(value.dtype, number.bytes.data(), DType::f64,
+                reinterpret_cast<std::byte*>(&literal));
+    const bool is_faster = is_divisor ? has_exact_reciprocal(literal, value.dtype) : literal == 2;
+    if (is_faster && found.insert(slot).second) literals.push_back({slot, number, literal});
+  };
+  for (const FusedKernel::Instruction& step : kernel.instructions_) {
+    const auto operand = [&](std::size_t i) {
+      return i < step.input_count ? step.inputs[i] : step.number;
+    };
+    const std::string_view name = tape.operation(step.node).name;
+    if (step.joined != nullptr) {
+      for (std::uint32_t i = 0; i + 1 < step.input_count; ++i) {
+        if (step.arithmetic[i] == ArithmeticStep::multiply) add(operand(i + 1), false);
+      }
+      if (step.arithmetic[0] == ArithmeticStep::multiply) add(operand(0), false);
+    } else if (step.kernel.arithmetic == ArithmeticStep::multiply) {
+      add(operand(0), false);
+      add(operand(1), false);
+    } else if (name == "divide" || name == "divide_by") {
+      add(operand(1), true);
+    }
   }
 }
 

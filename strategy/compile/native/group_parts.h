@@ -11,7 +11,7 @@ namespace palimpsest {
 /// A fused kernel, in the form from which its C code is written.
 class GroupParts {
  public:
-  /// With `literals`, the code names those numbers of the group that make it faster.
+  /// With `literals`, the code names numbers of the group where that makes it faster.
   GroupParts(const FusedKernel& kernel, const Tape& tape, bool literals);
 
   /// An operand of operations. Its name in the code is `name(slot)`.
@@ -94,10 +94,10 @@ class GroupParts {
 
  private:
   void add_values(const FusedKernel& kernel);
-  void add_literals(const FusedKernel& kernel, const Tape& tape);
   void add_loads(const FusedKernel& kernel);
   void add_operations(const FusedKernel& kernel, const Tape& tape);
   void add_folds(const FusedKernel& kernel, const Tape& tape);
+  void add_literals(const FusedKernel& kernel, const Tape& tape);
   void add_periods(const FusedKernel& kernel, const Tape& tape);
   std::string operand(std::uint32_t slot) const;
 };

@@ -92,10 +92,11 @@ NativeProgram::Service NativeProgram::count(const Instructions& instructions, co
   return {nullptr, is_timed};
 }
 
-void NativeProgram::read_numbers(const MachineCode& code) {
+void NativeProgram::retire(const MachineCode& code) {
   const std::lock_guard lock(mutex_);
-  if (code_.get() != &code) return;  // done by another run
-  unfit_ = std::move(code_);
+  if (code_.get() != &code) return;  // another run has done so
+  retired_ = std::move(code_);
+  problem_.clear();
   ready_ = nullptr;
   chosen_ = nullptr;
   is_settled_ = false;
@@ -103,11 +104,11 @@ void NativeProgram::read_numbers(const MachineCode& code) {
   trial_ = {};
 }
 
-void NativeProgram::add_time(bool native, double seconds) {
+void NativeProgram::add_time(const MachineCode* code, double seconds) {
   const std::lock_guard lock(mutex_);
-  const bool is_of_former_code = native && code_ == nullptr;
-  if (is_settled_.load(std::memory_order_relaxed) || is_of_former_code) return;
-  trial_.add(native, seconds);
+  const bool is_of_retired = code != nullptr && code != code_.get();
+  if (is_settled_.load(std::memory_order_relaxed) || is_of_retired) return;
+  trial_.add(code != nullptr, seconds);
   if (trial_.outcome() == SpeedTrial::Outcome::open) return;
   if (trial_.outcome() == SpeedTrial::Outcome::native) {
     chosen_.store(code_.get(), std::memory_order_release);
@@ -123,7 +124,7 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
   const std::lock_guard lock(mutex_);
   if (is_decided_) return false;
   is_decided_ = true;
-  const bool literals = unfit_ == nullptr;
+  const bool literals = retired_ == nullptr;
   source_ = program_source(instructions, tape, {.literals = literals});
   const std::optional<DumpLevel> level = dump_level_of_environment();
   if (level == DumpLevel::native || level == DumpLevel::all) {
@@ -182,6 +183,12 @@ NativeProgram::Facts NativeProgram::facts(NativeCode mode) const {
   const bool is_slower =
       mode != NativeCode::at_once && trial_.outcome() == SpeedTrial::Outcome::interpreter;
   facts.serves = code_ != nullptr && !is_slower;
+  facts.has_run = code_ != nullptr && code_->run() != nullptr;
+  for (const MachineCode* const code : {code_.get(), retired_.get()}) {
+    if (code == nullptr) continue;
+    facts.code += code->bytes();
+    facts.compile_seconds += code->compile_seconds();
+  }
   if (facts.serves) {
     facts.groups = groups_;
     facts.share = share_;

@@ -31,24 +31,25 @@ class NativeProgram final : public Instructions::Attachment,
   /// The code for a run that begins now. `at_once` waits for the compiler. `automatic` counts the
   /// run. When the runs have taken so long that code pays, another thread makes it. Then runs with
   /// and without it are timed, and the faster kind serves all later runs. Code that is returned
-  /// stays until this object is destroyed.
+  /// stays until this object is destroyed. It may not fit the numbers of the run: see `retire`.
   Service service_for(const Instructions& instructions, const Tape& tape, NativeCode mode) {
     if (mode == NativeCode::at_once) return {made_at_once(instructions, tape)};
     const MachineCode* const code = chosen_.load(std::memory_order_acquire);
     if (code != nullptr || is_settled_.load(std::memory_order_relaxed)) return {code};
     return count(instructions, tape);
   }
-  /// Called when `code` does not fit the numbers of a run. From now on the code reads all numbers.
-  /// It is made when `service_for` is called again.
-  void read_numbers(const MachineCode& code);
-  /// Adds the time of a run that `service_for` asked for.
-  void add_time(bool native, double seconds);
+  /// Called when `code` does not fit the numbers of a run: it serves no more. Code that reads all
+  /// numbers takes its place, which later calls of `service_for` bring about.
+  void retire(const MachineCode& code);
+  /// Adds the time of a run that `service_for` asked for, by `code` or, without any, interpreted.
+  void add_time(const MachineCode* code, double seconds);
 
-  /// The code, if it is ready.
-  const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
   /// Facts for a report about runs in a mode.
   struct Facts {
     bool serves = false;             ///< there is code that was not found to be slower
+    bool has_run = false;            ///< it has a function for all instructions
+    Bytes code = 0;                  ///< bytes, with retired code
+    double compile_seconds = 0;      ///< likewise
     std::uint32_t groups = 0;        ///< fused groups with code
     double share = 0;                ///< of these, of the predicted time of all instructions
     double seconds = 0;              ///< least time of the last native runs that were timed
@@ -63,6 +64,7 @@ class NativeProgram final : public Instructions::Attachment,
   void fail(std::string problem);
 
  private:
+  const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
   const MachineCode* made_at_once(const Instructions& instructions, const Tape& tape);
   Service count(const Instructions& instructions, const Tape& tape);
   bool prepare(const Instructions& instructions, const Tape& tape);
@@ -75,12 +77,12 @@ class NativeProgram final : public Instructions::Attachment,
   std::atomic<const MachineCode*> ready_ = nullptr;
   // Of automatic runs:
   std::atomic<const MachineCode*> chosen_ = nullptr;  // it was faster
-  std::atomic<bool> is_settled_ = false;              // nothing changes any more
+  std::atomic<bool> is_settled_ = false;              // nothing changes unless code is retired
 
   mutable std::mutex mutex_;  // guards the following
   ProgramSource source_;
   std::unique_ptr<const MachineCode> code_;
-  std::unique_ptr<const MachineCode> unfit_;  // former code; other runs may still use it
+  std::unique_ptr<const MachineCode> retired_;  // other runs may still use it
   SpeedTrial trial_;
   std::string problem_;
   std::string interpreted_groups_;  // how many, and why the first one has no code

@@ -10,29 +10,77 @@ namespace palimpsest {
 namespace {
 
 /// Operations with a number, and its derivative. All have the same structure.
-Gradients gradient_with(Tape& tape, Var& x, double number, const RunOptions& options) {
+Gradients gradient_with(Tape& tape, Var& x, double number, const RunOptions& options,
+                        DType dtype = DType::f64) {
   tape.clear();
-  x = tape.parameter(numbers({500}, DType::f64, 1));
+  x = tape.parameter(numbers({500}, dtype, 1));
   const Var y = (x * number + exp(x)) / number - (x - number) * x;
   return backward(sum(y * y), options);
 }
 
+const RunOptions at_once{.threads = 1, .native = NativeCode::at_once};
+const RunOptions interpreted{.threads = 1, .native = NativeCode::off};
+
 TEST_CASE("programs that differ only in numbers get results of their own numbers", "[native]") {
-  Tape tape;
-  Tape other;
-  Var x;
-  Var z;
-  bool has_code = false;
-  for (const double number : {2.0, 2.0, 3.0, 2.0, -1.0, 0.25, 4.0, 1.0, -0.5, 0.3}) {
-    CAPTURE(number);
-    const Gradients found =
-        gradient_with(tape, x, number, {.threads = 1, .native = NativeCode::at_once});
-    has_code = has_code || found.report().native.groups > 0;
-    const Gradients expected =
-        gradient_with(other, z, number, {.threads = 1, .native = NativeCode::off});
-    CHECK(same_values(found[x], expected[z]));
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    Tape tape;
+    Tape other;
+    Var x;
+    Var z;
+    bool has_code = false;
+    for (const double number : {2.0, 2.0, 3.0, 2.0, -1.0, 0.25, 4.0, 1.0, -0.5, 0.3, 0x1p127,
+                                0x1p-126, 0x1p-149, 1e-320}) {
+      CAPTURE(name_of(dtype), number);
+      const Gradients found = gradient_with(tape, x, number, at_once, dtype);
+      has_code = has_code || found.report().native.groups > 0;
+      const Gradients expected = gradient_with(other, z, number, interpreted, dtype);
+      CHECK(same_values(found[x], expected[z]));
+    }
+    CHECK(has_code);
   }
-  CHECK(has_code);
+}
+
+TEST_CASE("tapes of one evaluator run in turns, each with its own numbers", "[native]") {
+  const std::shared_ptr<Evaluator> evaluator = lazy(at_once);
+  Tape two(evaluator);
+  Tape three(evaluator);
+  const auto record = [](Tape& tape, double number) {
+    const Var x = tape.constant(numbers({300}, DType::f64, 1));
+    return x * number + exp(x / number);
+  };
+  const std::vector<Var> values{record(two, 2), record(three, 3)};
+  std::vector<Tensor> expected;
+  for (const double number : {2.0, 3.0}) {
+    Tape tape(lazy(interpreted));
+    expected.push_back(record(tape, number).value().clone());
+  }
+  for (int turn = 0; turn < 6; ++turn) {
+    const Var& value = values[static_cast<std::size_t>(turn) % 2];
+    CAPTURE(turn);
+    CHECK(same_values(value.value(), expected[static_cast<std::size_t>(turn) % 2]));
+    value.tape().drop(value.id());
+  }
+}
+
+TEST_CASE("code does not depend on numbers that gain nothing as literals", "[native]") {
+  // True if the second program has retired the code of the first one.
+  const auto retires = [](auto record) {
+    Tape tape;
+    Bytes bytes = 0;
+    for (const double number : {2.0, 3.0}) {
+      tape.clear();
+      const Var x = tape.parameter(numbers({200}, DType::f64, 1));
+      const Report::Native native = backward(sum(record(x, number)), at_once).report().native;
+      REQUIRE(native.groups > 0);
+      if (number == 3.0) return native.code > bytes;
+      bytes = native.code;
+    }
+    return false;
+  };
+  CHECK_FALSE(retires([](const Var& x, double number) { return x * x + number; }));
+  CHECK_FALSE(retires([](const Var& x, double number) { return maximum(x * x, number) * x; }));
+  CHECK(retires([](const Var& x, double number) { return x * number + exp(x); }));
+  CHECK(retires([](const Var& x, double number) { return x / number + exp(x); }));
 }
 
 TEST_CASE("code for other numbers is made in the background", "[native]") {

@@ -110,8 +110,8 @@ TEST_CASE("automatic runs use the code if it is faster, and the report says how 
     Compared made;
     int runs = 0;
     while (made.service().is_timed) {
-      const bool native = made.service().code != nullptr;
-      made.program->add_time(native, native == is_faster ? 1e-5 : 3e-5);
+      const MachineCode* const code = made.service().code;
+      made.program->add_time(code, (code != nullptr) == is_faster ? 1e-5 : 3e-5);
       REQUIRE(++runs < 100);
     }
     CHECK((made.service().code != nullptr) == is_faster);
@@ -127,6 +127,27 @@ TEST_CASE("automatic runs use the code if it is faster, and the report says how 
           nullptr);
     CHECK(made.program->facts(NativeCode::at_once).groups == 1);
   }
+}
+
+TEST_CASE("other code takes the place of retired code, and is compared anew", "[native]") {
+  Compared made;
+  while (made.service().is_timed) made.program->add_time(made.service().code, 1e-5);
+  const auto at_once = [&] {
+    return made.program->service_for(*made.instructions, made.tape, NativeCode::at_once).code;
+  };
+  const MachineCode* const first = at_once();
+  const Bytes bytes = made.program->facts(NativeCode::automatic).code;
+  made.program->retire(*first);
+  CHECK_FALSE(made.program->facts(NativeCode::automatic).serves);
+  CHECK(made.program->facts(NativeCode::automatic).seconds == 0);
+  const MachineCode* const second = at_once();
+  REQUIRE(second != nullptr);
+  CHECK(second != first);
+  CHECK(made.program->facts(NativeCode::automatic).code > bytes);
+  made.program->retire(*first);
+  made.program->add_time(first, 1e-6);  // a run that began before
+  CHECK(made.program->facts(NativeCode::automatic).seconds == 0);
+  CHECK(at_once() == second);
 }
 
 TEST_CASE("the report prints both times", "[native]") {
