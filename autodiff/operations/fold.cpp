@@ -16,8 +16,8 @@ FoldPlan::FoldPlan(const ReductionWalk& reduction) {
   if (items == 0 || items >= few || reduction.rows() * width < 2 * work) return;
   const std::int64_t wanted = std::min(divide_up(reduction.rows() * width, work), 4 * few / items);
   segment_rows = divide_up(reduction.rows(), wanted);
-  // Whole blocks of sums: all segments begin with cache lines. With few segments, threads would get
-  // unequal shares.
+  // Whole blocks of sums: the segments of an array that begins with a cache line do so too. With
+  // few segments, threads would get unequal shares.
   constexpr std::int64_t many = 16;
   if (columns == 1 && wanted >= many) segment_rows = round_up(segment_rows, fold_lanes * fold_rows);
   segments = divide_up(reduction.rows(), segment_rows);

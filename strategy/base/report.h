@@ -52,8 +52,8 @@ struct Report {
     std::uint32_t groups = 0;  ///< fused groups that ran as machine code
     std::uint32_t steps = 0;   ///< programs of loop steps that ran as a single function
     double share = 0;          ///< of the predicted time of the run's own program, in native groups
-    double compile_seconds = 0;  ///< of the compiler; 0 for code from the cache on disk
-    Bytes code = 0;              ///< of the code in memory; metadata
+    double compile_seconds = 0;  ///< of the compiler, for retired code too; 0 if cached on disk
+    Bytes code = 0;              ///< of the code in memory, with retired code; metadata
     /// Least times of runs of the run's own program, native and interpreted, which automatic mode
     /// compares; 0 before there is code. The faster kind serves.
     double seconds = 0;

@@ -12,8 +12,8 @@
 namespace palimpsest {
 namespace {
 
-/// True for powers of two other than 1 whose reciprocal is not subnormal. On a processor that
-/// treats subnormal numbers as 0, products with such a reciprocal would be 0.
+/// True for positive normal powers of two other than 1 whose reciprocal is normal. On a processor
+/// that treats subnormal numbers as 0, products with a subnormal reciprocal would be 0.
 bool has_exact_reciprocal(double number, DType dtype) {
   int exponent = 0;
   if (number == 1 || !std::isfinite(number) || std::frexp(number, &exponent) != 0.5) return false;

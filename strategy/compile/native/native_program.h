@@ -38,8 +38,8 @@ class NativeProgram final : public Instructions::Attachment,
     if (code != nullptr || is_settled_.load(std::memory_order_relaxed)) return {code};
     return count(instructions, tape);
   }
-  /// Called when `code` does not fit the numbers of a run: it serves no more. Code that reads all
-  /// numbers takes its place, which later calls of `service_for` bring about.
+  /// Called when `code` does not fit the numbers of a run: it serves no more. Later calls of
+  /// `service_for` have code made that reads all numbers.
   void retire(const MachineCode& code);
   /// Adds the time of a run that `service_for` asked for, by `code` or, without any, interpreted.
   void add_time(const MachineCode* code, double seconds);
