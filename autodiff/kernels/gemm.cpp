@@ -77,9 +77,11 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (!has_own_products<T>() || n < 2 || k == 0) return false;
+  // Its parts have a multiple of `panel_step` columns.
+  if (m == 1) return n % vector_size == 0 && k % vector_size == 0 && k < short_row;
   const std::int64_t smallest_part = std::min(m, n) + 2 + k;
-  return has_own_products<T>() && m > 1 && n > 1 && k > 0 && k <= most_depth<T> &&
-         smallest_part >= unpacked_sizes;
+  return m > 1 && k <= most_depth<T> && smallest_part >= unpacked_sizes;
 }
 
 template <class T>

@@ -55,6 +55,12 @@ struct BlockedGemm {
   T* packed_b = nullptr;         ///< null if nothing is packed
   std::int64_t packed_size = 0;  ///< elements at packed_b
 };
+/// A product that needs neither tiles nor workspace: C = α·op(A)·op(B), plus the addend unless that
+/// is null. The addresses in `product` are not used.
+template <class T>
+using SmallGemm = void (*)(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
+/// A product of one row that has whole vectors and less than this depth is computed at once.
+inline constexpr std::int64_t short_row = 128;
 /// The blocking of a product with elements, without workspace. Sizes and transposes determine it,
 /// so the addresses of the operands may be set later; `transpose_c` exchanges a and b.
 template <class T>
@@ -97,6 +103,9 @@ struct Kernels {
   HalfKernels<Float16> f16;
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
+  /// The kernel of a product of one row, or of depth 1. Null if it is not small.
+  SmallGemm<float> (*small_gemm_f32)(const BlockedGemm<float>&);
+  SmallGemm<double> (*small_gemm_f64)(const BlockedGemm<double>&);
   void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null if the level has none
   SoftmaxKernels<float> softmax_f32;
   SoftmaxKernels<double> softmax_f64;
@@ -115,6 +124,13 @@ struct Kernels {
       return unary_f64;
     else
       return unary_f32;
+  }
+  template <class T>
+  auto small_gemm() const {
+    if constexpr (sizeof(T) == 8)
+      return small_gemm_f64;
+    else
+      return small_gemm_f32;
   }
   template <class T>
   const SoftmaxKernels<T>& softmax() const {

@@ -30,6 +30,35 @@ class Prepared final : public PreparedProduct {
   BlockedGemm<T> call_;
 };
 
+template <class T>
+class SmallPrepared final : public PreparedProduct {
+ public:
+  SmallPrepared(const Gemm<T>& product, SmallGemm<T> kernel) : product_(product), kernel_(kernel) {}
+
+  Run run() const override { return &multiply; }
+
+ private:
+  static void multiply(const void* prepared, const std::byte* a, const std::byte* b,
+                       const std::byte* addend, std::byte* y, std::byte* /*workspace*/) {
+    const auto& self =
+        *static_cast<const SmallPrepared*>(static_cast<const PreparedProduct*>(prepared));
+    self.kernel_(self.product_, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b),
+                 reinterpret_cast<const T*>(addend), reinterpret_cast<T*>(y));
+  }
+
+  Gemm<T> product_;
+  SmallGemm<T> kernel_;
+};
+
+template <class T>
+std::shared_ptr<const PreparedProduct> prepared(const Gemm<T>& product) {
+  if (has_own_products<T>()) {
+    const SmallGemm<T> small = kernels().small_gemm<T>()(blocked(product));
+    if (small != nullptr) return std::make_shared<const SmallPrepared<T>>(product, small);
+  }
+  return std::make_shared<const Prepared<T>>(product);
+}
+
 }  // namespace
 
 std::shared_ptr<const PreparedProduct> prepared_product(const Operation& operation,
@@ -45,7 +74,7 @@ std::shared_ptr<const PreparedProduct> prepared_product(const Operation& operati
   const bool is_single = all.outputs().empty() && all.terms().empty() && all.m > 0 && all.n > 0;
   if (!is_single || !gemm_is_serial(all.m, all.n, all.k)) return nullptr;
   return visit_floating(dtype, [&]<class T>(T) -> std::shared_ptr<const PreparedProduct> {
-    return std::make_shared<const Prepared<T>>(first_of<T>(call, all, nullptr));
+    return prepared(first_of<T>(call, all, nullptr));
   });
 }
 
