@@ -77,7 +77,7 @@ class LoopAdjoints {
   Addresses blocks_[2];  // where those of other states are made in turns
   Addresses first_;      // where those of the first state are returned, or null
   Addresses sums_[2];    // so far, and where the next ones are made, in turns or in place
-  std::vector<ValueType> sum_types_;
+  Few<ValueType> sum_types_;
   Parts outputs_;
   Parts inputs_;
   Turn turns_[2];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <span>
 #include <vector>
 
@@ -7,8 +8,15 @@
 
 namespace palimpsest {
 
+/// Something for each of the few tensors of a step. Up to eight take no memory from the heap.
+template <class T>
+struct Few : boost::container::small_vector<T, 8> {
+  using boost::container::small_vector<T, 8>::small_vector;
+  // Its iterators are not contiguous ones for the standard library.
+  operator std::span<const T>() const { return {this->data(), this->size()}; }
+};
 /// The addresses of several tensors.
-using Addresses = std::vector<std::byte*>;
+using Addresses = Few<std::byte*>;
 
 Addresses addresses_of(std::span<const Operand> operands);
 std::span<std::byte> memory_of(const Operand& operand);
@@ -66,7 +74,7 @@ class Parts {
 
  private:
   Addresses bases_;
-  std::vector<Bytes> sizes_;
+  Few<Bytes> sizes_;
 };
 
 /// The bytes of tensors of so many bytes.
