@@ -34,6 +34,8 @@ constexpr std::int64_t narrow = 32;
 constexpr std::int64_t narrow_columns = 3 * tile_columns;
 // Below this sum of sizes a plain loop is faster than a tile.
 constexpr std::int64_t unpacked_sizes = 20;
+// The depth from which Eigen computes a product of one row, in which it divides the sums.
+constexpr std::int64_t divided_row = 128;
 
 template <class T>
 bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -63,7 +65,46 @@ std::int64_t columns_at_once(std::int64_t m, std::int64_t n) {
   return std::min(most, round_up(std::max(n, std::min(m, narrow_columns)), vector_size));
 }
 
+/// The product Cᵀ = op(B)ᵀ·op(A)ᵀ of one row, for a C of one column without gaps.
+template <class T>
+Gemm<T> as_row(const Gemm<T>& p) {
+  return {.transpose_a = !p.transpose_b,
+          .transpose_b = !p.transpose_a,
+          .m = 1,
+          .n = p.m,
+          .k = p.k,
+          .lda = p.ldb,
+          .ldb = p.lda,
+          .ldc = p.m};
+}
+
+template <class T, SmallGemm<T> SmallGemms<T>::* kernel>
+void multiply_as_row(const Gemm<T>& p, const T* a, const T* b, const T* addend, T* c) {
+  (kernels().small_gemms<T>().*kernel)(as_row(p), b, a, addend, c);
+}
+
+bool is_short_row(std::int64_t n, std::int64_t k, bool transpose_b) {
+  return n > 1 && k > 0 && (transpose_b ? k <= longest_dot : k < divided_row);
+}
+
 }  // namespace
+
+template <class T>
+SmallGemm<T> small_gemm(const Gemm<T>& p) {
+  if (!has_own_products<T>() || p.accumulate) return nullptr;
+  using Kernels = SmallGemms<T>;
+  const Kernels& all = kernels().small_gemms<T>();
+  const bool has_whole_rows = !p.transpose_b || p.ldb == 1;
+  if (p.m > 1 && p.n > 1 && p.k == 1 && has_whole_rows) return all.outer;
+  if (p.alpha != T(1)) return nullptr;
+  if (p.m == 1 && is_short_row(p.n, p.k, p.transpose_b)) {
+    return p.transpose_b ? all.dots : all.row;
+  }
+  if (p.n == 1 && p.ldc == 1 && is_short_row(p.m, p.k, !p.transpose_a)) {
+    return p.transpose_a ? multiply_as_row<T, &Kernels::row> : multiply_as_row<T, &Kernels::dots>;
+  }
+  return nullptr;
+}
 
 bool multiplies_bf16() { return kernels().gemm_bf16 != nullptr; }
 
@@ -79,7 +120,7 @@ template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!has_own_products<T>() || n < 2 || k == 0) return false;
   // Its parts have a multiple of `panel_step` columns.
-  if (m == 1) return n % vector_size == 0 && k % vector_size == 0 && k < short_row;
+  if (m == 1) return n % vector_size == 0 && k % vector_size == 0 && k < divided_row;
   const std::int64_t smallest_part = std::min(m, n) + 2 + k;
   return m > 1 && k <= most_depth<T> && smallest_part >= unpacked_sizes;
 }
@@ -124,10 +165,18 @@ void run_blocked(BlockedGemm<T>& call, std::byte* workspace) {
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   if (product.m == 0 || product.n == 0) return;
+  if constexpr (sizeof(T) > 2) {
+    const SmallGemm<T> small = small_gemm(product);
+    if (small != nullptr) {
+      return small(product, product.a, product.b, product.addend, product.c);
+    }
+  }
   BlockedGemm<T> call = blocked(product);
   run_blocked(call, workspace.data());
 }
 
+template SmallGemm<float> small_gemm(const Gemm<float>&);
+template SmallGemm<double> small_gemm(const Gemm<double>&);
 template bool has_own_products<float>();
 template bool has_own_products<double>();
 template bool has_own_products<BFloat16>();

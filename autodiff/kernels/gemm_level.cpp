@@ -106,7 +106,6 @@ void multiply_unpacked(const Gemm<T>& p) {
 template <class T>
 void gemm(const BlockedGemm<T>& call) {
   const Gemm<T>& p = call.product;
-  if (const SmallGemm<T> small = small_gemm(call)) return small(p, p.a, p.b, p.addend, p.c);
   if (call.packed_b != nullptr && p.k > 0) {
     TiledGemm<T>(call).run();
     return;
@@ -123,8 +122,8 @@ void gemm(const BlockedGemm<T>& call) {
 void add_gemm(Kernels& kernels) {
   kernels.gemm_f32 = gemm<float>;
   kernels.gemm_f64 = gemm<double>;
-  kernels.small_gemm_f32 = small_gemm<float>;
-  kernels.small_gemm_f64 = small_gemm<double>;
+  kernels.small_gemms_f32 = small_gemms<float>();
+  kernels.small_gemms_f64 = small_gemms<double>();
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -55,12 +55,21 @@ struct BlockedGemm {
   T* packed_b = nullptr;         ///< null if nothing is packed
   std::int64_t packed_size = 0;  ///< elements at packed_b
 };
-/// A product that needs neither tiles nor workspace: C = α·op(A)·op(B), plus the addend unless that
+/// A product that needs neither tiles nor workspace: C = op(A)·op(B), plus the addend unless that
 /// is null. The addresses in `product` are not used.
 template <class T>
 using SmallGemm = void (*)(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
-/// A product of one row that has whole vectors and less than this depth is computed at once.
-inline constexpr std::int64_t short_row = 128;
+template <class T>
+struct SmallGemms {
+  SmallGemm<T> outer;  ///< depth 1; rows of op(B) have no gaps; computes α·op(A)·op(B)
+  SmallGemm<T> row;    ///< one row; B is not transposed
+  SmallGemm<T> dots;   ///< one row; B is transposed; the depth is at most `longest_dot`
+};
+inline constexpr std::int64_t longest_dot = 512;
+/// The kernel for a product, or null if it is not small. The product's addresses are not used.
+template <class T>
+SmallGemm<T> small_gemm(const Gemm<T>& product);
+
 /// The blocking of a product with elements, without workspace. Sizes and transposes determine it,
 /// so the addresses of the operands may be set later; `transpose_c` exchanges a and b.
 template <class T>
@@ -103,9 +112,8 @@ struct Kernels {
   HalfKernels<Float16> f16;
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
-  /// The kernel of a product of one row, or of depth 1. Null if it is not small.
-  SmallGemm<float> (*small_gemm_f32)(const BlockedGemm<float>&);
-  SmallGemm<double> (*small_gemm_f64)(const BlockedGemm<double>&);
+  SmallGemms<float> small_gemms_f32;
+  SmallGemms<double> small_gemms_f64;
   void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null if the level has none
   SoftmaxKernels<float> softmax_f32;
   SoftmaxKernels<double> softmax_f64;
@@ -126,11 +134,11 @@ struct Kernels {
       return unary_f32;
   }
   template <class T>
-  auto small_gemm() const {
+  const SmallGemms<T>& small_gemms() const {
     if constexpr (sizeof(T) == 8)
-      return small_gemm_f64;
+      return small_gemms_f64;
     else
-      return small_gemm_f32;
+      return small_gemms_f32;
   }
   template <class T>
   const SoftmaxKernels<T>& softmax() const {

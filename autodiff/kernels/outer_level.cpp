@@ -10,11 +10,11 @@ namespace {
 enum class Then { nothing, scale, add };
 
 /// a·b with the roundings of a tile. `other` is α or the addend.
-template <Then then, class T>
-Pack<T> multiplied(const Pack<T>& a, const Pack<T>& b, const Pack<T>& other) {
+template <Then then, class P>
+P multiplied(const P& a, const P& b, const P& other) {
   // A tile adds to a sum of 0, which turns −0 into 0. Its multiply-add rounds like both operations
   // here, but some processors add the addend later if they have multiplied so.
-  const Pack<T> product = a * b + Pack<T>(T(0));
+  const P product = a * b + P(0);
   if constexpr (then == Then::scale) return other * product;
   if constexpr (then == Then::add) return product + other;
   return product;
@@ -37,53 +37,74 @@ class Outer {
 
   void multiply() const {
     constexpr std::int64_t rows_at_once = 32;  // each row may be a page of its own
-    constexpr std::int64_t wide = 8 * size;
-    std::int64_t j = 0;
     for (std::int64_t i = 0; i < rows_; i += rows_at_once) {
-      const std::int64_t end = std::min(i + rows_at_once, rows_);
-      for (j = 0; j + wide <= columns_; j += wide) multiply_columns<8>(j, i, end);
-      for (; j + size <= columns_; j += size) multiply_columns<1>(j, i, end);
+      multiply_rows<vector_bytes>(i, std::min(i + rows_at_once, rows_));
     }
-    if (j < columns_) multiply_rest(j);
   }
 
  private:
-  static constexpr std::int64_t size = Pack<T>::size;
-
-  /// α, or elements of the addend.
-  Pack<T> other(std::int64_t at) const {
-    if constexpr (then == Then::add) return Pack<T>::load(addend_ + at);
-    return Pack<T>(alpha_);
+  template <int bytes>
+  void multiply_rows(std::int64_t begin, std::int64_t end) const {
+    constexpr std::int64_t size = Pack<T, bytes>::size;
+    if constexpr (bytes > 16) {
+      if (columns_ < size) return multiply_rows<bytes / 2>(begin, end);
+    }
+    if (columns_ < size) return multiply_numbers(begin, end);
+    constexpr std::int64_t wide = 8 * size;
+    std::int64_t j = 0;
+    for (; j + wide == columns_ || j + wide + size <= columns_; j += wide) {
+      multiply_columns<bytes, 8>({j, size}, begin, end);
+    }
+    for (; j + 2 * size <= columns_; j += size) {
+      multiply_columns<bytes, 1>({j, size}, begin, end);
+    }
+    if (j == columns_) return;
+    if (j + size == columns_) return multiply_columns<bytes, 1>({j, size}, begin, end);
+    // The last two vectors overlap. C may be the addend, so both are made before one is stored.
+    multiply_columns<bytes, 2>({j, columns_ - size - j}, begin, end);
   }
 
-  /// `Vectors` vectors of columns, from column `first` on, in rows `begin` to `end`.
-  template <int Vectors>
-  void multiply_columns(std::int64_t first, std::int64_t begin, std::int64_t end) const {
-    typename Pack<T>::Vector b[Vectors];
-    std::memcpy(b, b_ + first, sizeof b);
+  /// α, or elements of the addend.
+  template <class P>
+  P other(std::int64_t at) const {
+    if constexpr (then == Then::add) return P::load(addend_ + at);
+    return P(alpha_);
+  }
+
+  /// Where the first vector of columns begins, and each of the others after the one before.
+  struct Places {
+    std::int64_t first, next;
+  };
+  /// `Vectors` vectors of columns, in rows `begin` to `end`.
+  template <int bytes, int Vectors>
+  void multiply_columns(const Places& places, std::int64_t begin, std::int64_t end) const {
+    using P = Pack<T, bytes>;
+    typename P::Vector b[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+      std::memcpy(b + v, b_ + places.first + v * places.next, sizeof b[v]);
+    }
     const T* a = a_ + begin * step_;
-    std::int64_t at = begin * stride_ + first;
+    std::int64_t at = begin * stride_ + places.first;
     for (std::int64_t i = begin; i < end; ++i, a += step_, at += stride_) {
-      const Pack<T> factor(*a);
+      const P factor(*a);
+      typename P::Vector made[Vectors];
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {
-        multiplied<then>(factor, Pack<T>(b[v]), other(at + v * size)).store(c_ + at + v * size);
+        made[v] = multiplied<then>(factor, P(b[v]), other<P>(at + v * places.next)).lanes();
       }
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) P(made[v]).store(c_ + at + v * places.next);
     }
   }
 
-  /// The last columns, fewer than a vector has.
-  void multiply_rest(std::int64_t first) const {
-    const std::int64_t count = columns_ - first;
-    T piece[size] = {};
-    std::copy_n(b_ + first, count, piece);
-    const Pack<T> b = Pack<T>::load(piece);
-    for (std::int64_t i = 0; i < rows_; ++i) {
-      const std::int64_t at = i * stride_ + first;
-      if constexpr (then == Then::add) std::copy_n(addend_ + at, count, piece);
-      const Pack<T> other = then == Then::add ? Pack<T>::load(piece) : Pack<T>(alpha_);
-      multiplied<then>(Pack<T>(a_[i * step_]), b, other).store(piece);
-      std::copy_n(piece, count, c_ + at);
+  /// For fewer columns than the smallest vector has.
+  void multiply_numbers(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t j = 0; j < columns_; ++j) {
+        const std::int64_t at = i * stride_ + j;
+        const T other = then == Then::add ? addend_[at] : alpha_;
+        c_[at] = multiplied<then, T>(a_[i * step_], b_[j], other);
+      }
     }
   }
 

@@ -18,11 +18,11 @@ constexpr int vector_bytes = 16;
 /// which compile much faster than Eigen's arrays. A scalar converts to a pack of equal numbers.
 /// Each operator is one instruction. Whether several of them in one expression are contracted
 /// depends on compiler flags.
-template <class T>
+template <class T, int bytes = vector_bytes>
 class Pack {
  public:
-  using Vector [[gnu::vector_size(vector_bytes)]] = T;
-  static constexpr int size = vector_bytes / int{sizeof(T)};
+  using Vector [[gnu::vector_size(bytes)]] = T;
+  static constexpr int size = bytes / int{sizeof(T)};
 
   Pack(T number) : lanes_(number - Vector{}) {}  // keeps −0: −0 − 0 = −0
   explicit Pack(const Vector& lanes) : lanes_(lanes) {}

@@ -5,11 +5,10 @@
 /// Products that need neither tiles nor workspace.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// As in `Kernels`.
 template <class T>
-SmallGemm<T> small_gemm(const BlockedGemm<T>& call);
+SmallGemms<T> small_gemms();
 
-/// A product of depth 1 without a transposed B. Its C is not added to.
+/// As in `SmallGemms`.
 template <class T>
 void multiply_outer(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
 

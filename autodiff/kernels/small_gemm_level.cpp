@@ -5,100 +5,137 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-// The additions of rows and dot products have the order of Eigen's products of a matrix and a
-// vector, which compute what is larger.
+using Eigen::internal::padd;
+using Eigen::internal::ploadu;
+using Eigen::internal::pmadd;
+using Eigen::internal::predux;
+using Eigen::internal::pset1;
+using Eigen::internal::pstoreu;
 
-/// A row of A times rows of B that are adjacent vectors: `Vectors` vectors of the result.
-template <int Vectors, class T>
-void multiply_row(const T* a, std::int64_t a_step, const T* b, std::int64_t ldb, std::int64_t k,
-                  const T* addend, T* to) {
-  using Eigen::internal::padd, Eigen::internal::pmadd, Eigen::internal::ploadu;
-  using Eigen::internal::pset1, Eigen::internal::pstoreu;
-  using P = Packet<T>;
+/// The register of half the size of P, or else P.
+template <class P>
+using Half = typename Eigen::internal::unpacket_traits<P>::half;
+template <class P>
+inline constexpr int size_of = Eigen::internal::unpacket_traits<P>::size;
+
+/// Operands of a product of one row. An element is the same chain of multiply-adds in registers of
+/// any size.
+template <class T>
+struct Row {
+  const T* a;
+  std::int64_t a_step;
+  const T* b;
+  std::int64_t ldb;
+  std::int64_t k;
+  const T* addend;  ///< may be null
+  T* to;
+
+  Row from(std::int64_t column) const {
+    return {a,          a_step, b + column, ldb, k, addend == nullptr ? nullptr : addend + column,
+            to + column};
+  }
+};
+
+/// `Vectors` registers of the result.
+template <class P, int Vectors, class T>
+void multiply_vectors(const Row<T>& row) {
   const P zero = pset1<P>(T(0));
   P sums[Vectors];
   for (P& sum : sums) sum = zero;
-  for (std::int64_t l = 0; l < k; ++l, a += a_step, b += ldb) {
+  const T* a = row.a;
+  const T* b = row.b;
+  for (std::int64_t l = 0; l < row.k; ++l, a += row.a_step, b += row.ldb) {
     const P factor = pset1<P>(*a);
 #pragma GCC unroll 8
-    for (int j = 0; j < Vectors; ++j) sums[j] = pmadd(ploadu<P>(b + j * lanes<T>), factor, sums[j]);
+    for (int j = 0; j < Vectors; ++j)
+      sums[j] = pmadd(ploadu<P>(b + j * size_of<P>), factor, sums[j]);
   }
 #pragma GCC unroll 8
   for (int j = 0; j < Vectors; ++j) {
     P made = padd(sums[j], zero);
-    if (addend != nullptr) made = padd(made, ploadu<P>(addend + j * lanes<T>));
-    pstoreu(to + j * lanes<T>, made);
+    if (row.addend != nullptr) made = padd(made, ploadu<P>(row.addend + j * size_of<P>));
+    pstoreu(row.to + j * size_of<P>, made);
   }
+}
+
+template <class P, class T>
+void multiply_columns(const Row<T>& row, std::int64_t n) {
+  constexpr int vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
+  constexpr std::int64_t size = size_of<P>;
+  if constexpr (size > 1) {
+    using Smaller = std::conditional_t<std::is_same_v<Half<P>, P>, T, Half<P>>;
+    if (n < size) return multiply_columns<Smaller>(row, n);
+  }
+  std::int64_t j = 0;
+  for (; j + vectors * size <= n; j += vectors * size) {
+    multiply_vectors<P, vectors>(row.from(j));
+  }
+  for (; j + size <= n; j += size) multiply_vectors<P, 1>(row.from(j));
+  if (j < n) multiply_vectors<P, 1>(row.from(n - size));  // the addend is elsewhere then
 }
 
 template <class T>
 void multiply_short_row(const Gemm<T>& p, const T* a, const T* b, const T* addend, T* c) {
-  constexpr int vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
-  const std::int64_t step = p.transpose_a ? p.lda : 1;
-  const auto addend_at = [&](std::int64_t j) { return addend == nullptr ? nullptr : addend + j; };
-  std::int64_t j = 0;
-  for (; j + vectors * lanes<T> <= p.n; j += vectors * lanes<T>) {
-    multiply_row<vectors>(a, step, b + j, p.ldb, p.k, addend_at(j), c + j);
-  }
-  for (; j < p.n; j += lanes<T>) {
-    multiply_row<1>(a, step, b + j, p.ldb, p.k, addend_at(j), c + j);
-  }
+  const Row<T> row{a, p.transpose_a ? p.lda : 1, b, p.ldb, p.k, addend, c};
+  multiply_columns<Packet<T>>(row, p.n);
 }
 
-/// A row of A times each of `Rows` rows of B.
-template <int Rows, class T>
+/// A row of A times each of `Rows` rows of B. Sums are made in registers P, and continued by single
+/// numbers.
+template <class P, int Rows, class T>
 void multiply_dots(const T* a, const T* b, std::int64_t ldb, std::int64_t k, const T* addend,
                    T* to) {
-  using Eigen::internal::pmadd, Eigen::internal::ploadu, Eigen::internal::predux;
-  using P = Packet<T>;
   P sums[Rows];
-  for (P& sum : sums) sum = Eigen::internal::pset1<P>(T(0));
-  for (std::int64_t l = 0; l < k; l += lanes<T>) {
-    const P factors = ploadu<P>(a + l);
+  for (P& sum : sums) sum = pset1<P>(T(0));
+  std::int64_t whole = 0;
+  for (; whole + size_of<P> <= k; whole += size_of<P>) {
+    const P factors = ploadu<P>(a + whole);
 #pragma GCC unroll 4
-    for (int i = 0; i < Rows; ++i) sums[i] = pmadd(ploadu<P>(b + i * ldb + l), factors, sums[i]);
+    for (int i = 0; i < Rows; ++i) {
+      sums[i] = pmadd(ploadu<P>(b + i * ldb + whole), factors, sums[i]);
+    }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
-    const T made = predux(sums[i]) + T(0);
+    T made = predux(sums[i]) + T(0);
+    for (std::int64_t l = whole; l < k; ++l) made = pmadd(a[l], b[i * ldb + l], made);
     to[i] = addend != nullptr ? made + addend[i] : made;
   }
 }
 
-constexpr std::int64_t longest_dot = 512;
+template <class P, class T>
+void multiply_rows(const Gemm<T>& p, const T* a, const T* b, const T* addend, T* c) {
+  if constexpr (size_of<P> > 1) {
+    using Smaller = std::conditional_t<std::is_same_v<Half<P>, P>, T, Half<P>>;
+    if (p.k < size_of<P>) return multiply_rows<Smaller>(p, a, b, addend, c);
+  }
+  constexpr int rows = 4;
+  const auto addend_at = [&](std::int64_t j) { return addend == nullptr ? nullptr : addend + j; };
+  std::int64_t j = 0;
+  for (; j + rows <= p.n; j += rows) {
+    multiply_dots<P, rows>(a, b + j * p.ldb, p.ldb, p.k, addend_at(j), c + j);
+  }
+  for (; j < p.n; ++j) multiply_dots<P, 1>(a, b + j * p.ldb, p.ldb, p.k, addend_at(j), c + j);
+}
 
 template <class T>
 void multiply_short_dots(const Gemm<T>& p, const T* a, const T* b, const T* addend, T* c) {
-  constexpr int rows = 4;
   T adjacent[longest_dot];
   if (p.transpose_a && p.lda != 1) {
     for (std::int64_t l = 0; l < p.k; ++l) adjacent[l] = a[l * p.lda];
     a = adjacent;
   }
-  const auto addend_at = [&](std::int64_t j) { return addend == nullptr ? nullptr : addend + j; };
-  std::int64_t j = 0;
-  for (; j + rows <= p.n; j += rows) {
-    multiply_dots<rows>(a, b + j * p.ldb, p.ldb, p.k, addend_at(j), c + j);
-  }
-  for (; j < p.n; ++j) multiply_dots<1>(a, b + j * p.ldb, p.ldb, p.k, addend_at(j), c + j);
+  multiply_rows<Packet<T>>(p, a, b, addend, c);
 }
 
 }  // namespace
 
 template <class T>
-SmallGemm<T> small_gemm(const BlockedGemm<T>& call) {
-  const Gemm<T>& p = call.product;
-  if (p.accumulate) return nullptr;
-  const bool would_be_packed = call.packed_size > 0;
-  if (p.k == 1 && would_be_packed && !p.transpose_b && !call.transpose_c) return multiply_outer<T>;
-  if (p.m != 1 || p.n < 2 || p.k == 0 || p.alpha != T(1)) return nullptr;
-  if (p.transpose_b) {
-    return p.k <= longest_dot && p.k % lanes<T> == 0 ? multiply_short_dots<T> : nullptr;
-  }
-  return p.k < short_row && p.n % lanes<T> == 0 ? multiply_short_row<T> : nullptr;
+SmallGemms<T> small_gemms() {
+  return {multiply_outer<T>, multiply_short_row<T>, multiply_short_dots<T>};
 }
 
-template SmallGemm<float> small_gemm(const BlockedGemm<float>&);
-template SmallGemm<double> small_gemm(const BlockedGemm<double>&);
+template SmallGemms<float> small_gemms();
+template SmallGemms<double> small_gemms();
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -52,9 +52,8 @@ class SmallPrepared final : public PreparedProduct {
 
 template <class T>
 std::shared_ptr<const PreparedProduct> prepared(const Gemm<T>& product) {
-  if (has_own_products<T>()) {
-    const SmallGemm<T> small = kernels().small_gemm<T>()(blocked(product));
-    if (small != nullptr) return std::make_shared<const SmallPrepared<T>>(product, small);
+  if (const SmallGemm<T> small = small_gemm(product)) {
+    return std::make_shared<const SmallPrepared<T>>(product, small);
   }
   return std::make_shared<const Prepared<T>>(product);
 }
