@@ -83,6 +83,21 @@ void multiply_as_row(const Gemm<T>& p, const T* a, const T* b, const T* addend, 
   (kernels().small_gemms<T>().*kernel)(as_row(p), b, a, addend, c);
 }
 
+/// A product so small that preparing tiles takes longer than they save. Its sums must be those of a
+/// tile, which divides a greater depth.
+template <class T>
+bool is_small_matrix(const Gemm<T>& p) {
+  if (p.m < 2 || p.n < 2 || p.k == 0 || p.k > most_depth<T>) return false;
+  if (p.transpose_b && p.k * p.n > small_matrix_elements) return false;
+  const double volume =
+      static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const std::int64_t row_bytes = p.n * std::int64_t{sizeof(T)};
+  if (row_bytes < 16) return volume <= 1024;
+  // Tiles of the transpose take long only to prepare.
+  if (is_better_transposed(p) && (p.transpose_b || row_bytes < 32)) return volume <= 4096;
+  return volume <= 32768;
+}
+
 bool is_short_row(std::int64_t n, std::int64_t k, bool transpose_b) {
   return n > 1 && k > 0 && (transpose_b ? k <= longest_dot : k < divided_row);
 }
@@ -97,6 +112,7 @@ SmallGemm<T> small_gemm(const Gemm<T>& p) {
   const bool has_whole_rows = !p.transpose_b || p.ldb == 1;
   if (p.m > 1 && p.n > 1 && p.k == 1 && has_whole_rows) return all.outer;
   if (p.alpha != T(1)) return nullptr;
+  if (is_small_matrix(p)) return all.matrix;
   if (p.m == 1 && is_short_row(p.n, p.k, p.transpose_b)) {
     return p.transpose_b ? all.dots : all.row;
   }

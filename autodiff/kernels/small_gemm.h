@@ -11,5 +11,7 @@ SmallGemms<T> small_gemms();
 /// As in `SmallGemms`.
 template <class T>
 void multiply_outer(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
+template <class T>
+void multiply_small_matrix(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

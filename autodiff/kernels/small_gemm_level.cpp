@@ -12,9 +12,6 @@ using Eigen::internal::predux;
 using Eigen::internal::pset1;
 using Eigen::internal::pstoreu;
 
-/// The register of half the size of P, or else P.
-template <class P>
-using Half = typename Eigen::internal::unpacket_traits<P>::half;
 template <class P>
 inline constexpr int size_of = Eigen::internal::unpacket_traits<P>::size;
 
@@ -132,7 +129,8 @@ void multiply_short_dots(const Gemm<T>& p, const T* a, const T* b, const T* adde
 
 template <class T>
 SmallGemms<T> small_gemms() {
-  return {multiply_outer<T>, multiply_short_row<T>, multiply_short_dots<T>};
+  return {multiply_outer<T>, multiply_short_row<T>, multiply_short_dots<T>,
+          multiply_small_matrix<T>};
 }
 
 template SmallGemms<float> small_gemms();

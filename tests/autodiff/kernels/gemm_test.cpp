@@ -166,7 +166,13 @@ TEMPLATE_TEST_CASE("a product of depth one has the bits of a deeper one with zer
 TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "[gemm]", float,
                    double, BFloat16) {
   if (!is_there<TestType>()) return;
-  const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500}, {700, 40, 500}, {60, 60, 800}}));
+  const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500},
+                                              {700, 40, 500},
+                                              {60, 60, 800},
+                                              {60, 60, 10},
+                                              {70, 60, 17},
+                                              {50, 60, 32},
+                                              {70, 90, 1}}));
   const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
   if (!has_own_products<TestType>()) return;
   const std::int64_t row = 5;
