@@ -87,15 +87,18 @@ void multiply_as_row(const Gemm<T>& p, const T* a, const T* b, const T* addend, 
 /// tile, which divides a greater depth.
 template <class T>
 bool is_small_matrix(const Gemm<T>& p) {
+  constexpr std::int64_t size = sizeof(T);
+  constexpr std::int64_t nearest_cache = 32768;
   if (p.m < 2 || p.n < 2 || p.k == 0 || p.k > most_depth<T>) return false;
-  if (p.transpose_b && p.k * p.n > small_matrix_elements) return false;
+  if (p.transpose_b ? p.k * p.n > small_matrix_elements : p.k * p.ldb * size > nearest_cache) {
+    return false;
+  }
   const double volume =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const std::int64_t row_bytes = p.n * std::int64_t{sizeof(T)};
-  if (row_bytes < 16) return volume <= 1024;
+  if (p.n * size < 16) return volume <= 1024;  // less than the smallest register
   // Tiles of the transpose take long only to prepare.
-  if (is_better_transposed(p) && (p.transpose_b || row_bytes < 32)) return volume <= 4096;
-  return volume <= 32768;
+  if (is_better_transposed(p) && (p.transpose_b || p.n * size < 32)) return volume <= 4096;
+  return volume <= 131072;
 }
 
 bool is_short_row(std::int64_t n, std::int64_t k, bool transpose_b) {
