@@ -138,7 +138,7 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!has_own_products<T>() || n < 2 || k == 0) return false;
-  // Its parts have a multiple of `panel_step` columns.
+  // Of other rows, the last two vectors overlap.
   if (m == 1) return n % vector_size == 0 && k % vector_size == 0 && k < divided_row;
   const std::int64_t smallest_part = std::min(m, n) + 2 + k;
   return m > 1 && k <= most_depth<T> && smallest_part >= unpacked_sizes;

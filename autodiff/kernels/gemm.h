@@ -56,7 +56,7 @@ template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
 
 /// True if the product writes each element once. So does any part that is cut from the longer side
-/// of the result and is at least two wide.
+/// of the result and is at least two wide; in a product of one row, a multiple of 16 wide.
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k);
 
