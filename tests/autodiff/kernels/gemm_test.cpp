@@ -169,9 +169,9 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
   const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500},
                                               {700, 40, 500},
                                               {60, 60, 800},
-                                              {60, 60, 10},
-                                              {70, 60, 17},
-                                              {50, 60, 32},
+                                              {120, 120, 10},
+                                              {100, 90, 17},
+                                              {80, 70, 32},
                                               {70, 90, 1}}));
   const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
   if (!has_own_products<TestType>()) return;
@@ -192,6 +192,34 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
       const auto* whole = &all.c[static_cast<std::size_t>((row + i) * p.ldc + column)];
       const auto* cut = &few.c[static_cast<std::size_t>(i * p.ldc)];
       CHECK(std::equal(cut, cut + p.n, whole));
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("small products have the bits of tiles", "[gemm]", float, double) {
+  const Sizes sizes = GENERATE(values<Sizes>({
+      {1, 5, 3},    {1, 40, 7},   {1, 3, 70},   {1, 37, 100}, {6, 1, 11},   {33, 1, 20},
+      {70, 1, 127}, {2, 2, 2},    {3, 3, 30},   {3, 5, 7},    {4, 5, 16},   {9, 7, 10},
+      {10, 10, 10}, {16, 17, 32}, {17, 31, 20}, {20, 50, 33}, {40, 24, 32}, {2, 3, 100},
+      {9, 30, 1},   {30, 3, 1},   {3, 129, 1},  {5, 140, 1},  {8, 2, 300},  {100, 6, 12},
+  }));
+  for (int flags = 0; flags < 4; ++flags) {
+    for (const std::int64_t gap : {0, 3}) {
+      CAPTURE(sizes.m, sizes.n, sizes.k, flags, gap);
+      Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
+      one.product.alpha = 1;
+      one.run(1);
+      CHECK(one.error() < 1);
+      if (sizes.m == 1 || sizes.n == 1 || sizes.m + sizes.n + sizes.k < 20) continue;
+      // Tiles compute what is added to C. Zeros may differ in their sign.
+      Case<TestType> tile(sizes.m, sizes.n, sizes.k, flags | 4, gap);
+      tile.product.alpha = 1;
+      std::fill(tile.before.begin(), tile.before.end(), TestType(0));
+      tile.run(1);
+      for (std::int64_t i = 0; i < sizes.m; ++i) {
+        const auto row = i * one.product.ldc;
+        CHECK(std::equal(one.c.begin() + row, one.c.begin() + row + sizes.n, tile.c.begin() + row));
+      }
     }
   }
 }
