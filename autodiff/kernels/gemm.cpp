@@ -83,8 +83,8 @@ void multiply_as_row(const Gemm<T>& p, const T* a, const T* b, const T* addend, 
   (kernels().small_gemms<T>().*kernel)(as_row(p), b, a, addend, c);
 }
 
-/// A product so small that preparing tiles takes longer than they save. Its sums must be those of a
-/// tile, which divides a greater depth.
+/// A product so small that preparing tiles takes longer than they save. Tiles divide a greater
+/// depth, so its bits would differ.
 template <class T>
 bool is_small_matrix(const Gemm<T>& p) {
   constexpr std::int64_t size = sizeof(T);
@@ -96,7 +96,7 @@ bool is_small_matrix(const Gemm<T>& p) {
   const double volume =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   if (p.n * size < 16) return volume <= 1024;  // less than the smallest register
-  // Tiles of the transpose take long only to prepare.
+  // Above this, tiles of the transpose are faster.
   if (is_better_transposed(p) && (p.transpose_b || p.n * size < 32)) return volume <= 4096;
   return volume <= 131072;
 }
@@ -139,7 +139,7 @@ template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!has_own_products<T>() || n < 2 || k == 0) return false;
   // Of other rows, the last two vectors overlap.
-  if (m == 1) return n % vector_size == 0 && k % vector_size == 0 && k < divided_row;
+  if (m == 1) return n % vector_size == 0 && k < divided_row;
   const std::int64_t smallest_part = std::min(m, n) + 2 + k;
   return m > 1 && k <= most_depth<T> && smallest_part >= unpacked_sizes;
 }

@@ -50,7 +50,8 @@ bool has_own_products();
 /// Computes one product on the calling thread. With our own kernels, the bits of an element depend
 /// only on its row of op(A), its column of op(B) and what it is added to; the rest of the product
 /// has no influence. Exception: f32 and f64 products with m or n = 1, and those with
-/// m + n + k < 20, have bits of their own. `workspace` holds at least `gemm_workspace<T>(m, n, k)`
+/// m + n + k < 20, have bits of their own; and at depth 1 the sign of a number that underflows to
+/// zero may differ. `workspace` holds at least `gemm_workspace<T>(m, n, k)`
 /// bytes, aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);

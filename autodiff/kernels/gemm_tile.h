@@ -18,10 +18,6 @@ using Packet = typename Eigen::internal::packet_traits<SumOf<T>>::type;
 template <class T>
 inline constexpr int lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
 
-/// The register of half the size of P, or P if there is none.
-template <class P>
-using Half = typename Eigen::internal::unpacket_traits<P>::half;
-
 /// Loads and multiplies factors. A lane holds `step` factors along the depth, adjacent in memory.
 template <class T>
 struct Multiplier {

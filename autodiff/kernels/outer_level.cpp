@@ -9,11 +9,12 @@ namespace {
 /// What follows a multiplication.
 enum class Then { nothing, scale, add };
 
-/// a·b with the roundings of a tile. `other` is α or the addend.
+/// a·b, rounded as in a tile unless it underflows to −0, which is 0 here. `other` is α or the
+/// addend.
 template <Then then, class P>
 P multiplied(const P& a, const P& b, const P& other) {
-  // A tile adds to a sum of 0, which turns −0 into 0. Its multiply-add rounds like both operations
-  // here, but some processors add the addend later if they have multiplied so.
+  // A tile adds to a sum of 0 by a multiply-add, which turns −0 into 0 likewise. Some processors
+  // add the addend later if they have multiplied so.
   const P product = a * b + P(0);
   if constexpr (then == Then::scale) return other * product;
   if constexpr (then == Then::add) return product + other;

@@ -1,13 +1,11 @@
 #include "autodiff/kernels/small_gemm.h"
-
-#include "autodiff/kernels/gemm_tile.h"
+#include "autodiff/kernels/small_registers.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
 using Eigen::internal::padd;
 using Eigen::internal::ploadu;
-using Eigen::internal::pmadd;
 using Eigen::internal::predux;
 using Eigen::internal::pset1;
 using Eigen::internal::pstoreu;
@@ -45,7 +43,7 @@ void multiply_vectors(const Row<T>& row) {
     const P factor = pset1<P>(*a);
 #pragma GCC unroll 8
     for (int j = 0; j < Vectors; ++j)
-      sums[j] = pmadd(ploadu<P>(b + j * size_of<P>), factor, sums[j]);
+      sums[j] = multiply_add(ploadu<P>(b + j * size_of<P>), factor, sums[j]);
   }
 #pragma GCC unroll 8
   for (int j = 0; j < Vectors; ++j) {
@@ -60,15 +58,15 @@ void multiply_columns(const Row<T>& row, std::int64_t n) {
   constexpr int vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
   constexpr std::int64_t size = size_of<P>;
   if constexpr (size > 1) {
-    using Smaller = std::conditional_t<std::is_same_v<Half<P>, P>, T, Half<P>>;
-    if (n < size) return multiply_columns<Smaller>(row, n);
+    if (n < size) return multiply_columns<Smaller<P, T>>(row, n);
   }
   std::int64_t j = 0;
   for (; j + vectors * size <= n; j += vectors * size) {
     multiply_vectors<P, vectors>(row.from(j));
   }
   for (; j + size <= n; j += size) multiply_vectors<P, 1>(row.from(j));
-  if (j < n) multiply_vectors<P, 1>(row.from(n - size));  // the addend is elsewhere then
+  if (j < n)
+    multiply_vectors<P, 1>(row.from(n - size));  // C is not the addend, see `gemm_writes_once`
 }
 
 template <class T>
@@ -89,13 +87,13 @@ void multiply_dots(const T* a, const T* b, std::int64_t ldb, std::int64_t k, con
     const P factors = ploadu<P>(a + whole);
 #pragma GCC unroll 4
     for (int i = 0; i < Rows; ++i) {
-      sums[i] = pmadd(ploadu<P>(b + i * ldb + whole), factors, sums[i]);
+      sums[i] = multiply_add(ploadu<P>(b + i * ldb + whole), factors, sums[i]);
     }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
     T made = predux(sums[i]) + T(0);
-    for (std::int64_t l = whole; l < k; ++l) made = pmadd(a[l], b[i * ldb + l], made);
+    for (std::int64_t l = whole; l < k; ++l) made = multiply_add(a[l], b[i * ldb + l], made);
     to[i] = addend != nullptr ? made + addend[i] : made;
   }
 }
@@ -103,8 +101,7 @@ void multiply_dots(const T* a, const T* b, std::int64_t ldb, std::int64_t k, con
 template <class P, class T>
 void multiply_rows(const Gemm<T>& p, const T* a, const T* b, const T* addend, T* c) {
   if constexpr (size_of<P> > 1) {
-    using Smaller = std::conditional_t<std::is_same_v<Half<P>, P>, T, Half<P>>;
-    if (p.k < size_of<P>) return multiply_rows<Smaller>(p, a, b, addend, c);
+    if (p.k < size_of<P>) return multiply_rows<Smaller<P, T>>(p, a, b, addend, c);
   }
   constexpr int rows = 4;
   const auto addend_at = [&](std::int64_t j) { return addend == nullptr ? nullptr : addend + j; };

@@ -1,16 +1,16 @@
-#include "autodiff/kernels/gemm_tile.h"
 #include "autodiff/kernels/small_gemm.h"
+#include "autodiff/kernels/small_registers.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
 using Eigen::internal::padd;
 using Eigen::internal::ploadu;
-using Eigen::internal::pmadd;
 using Eigen::internal::pset1;
 using Eigen::internal::pstoreu;
 
-/// A product that reads B in place. Each element is the same chain of multiply-adds as in a tile.
+/// A product that reads both matrices in place. Each element is the same chain of multiply-adds as
+/// in a tile.
 template <class T>
 class SmallMatrix {
  public:
@@ -37,8 +37,7 @@ class SmallMatrix {
   void multiply_with() const {
     constexpr std::int64_t size = Eigen::internal::unpacket_traits<P>::size;
     if constexpr (size > 1) {
-      using Smaller = std::conditional_t<std::is_same_v<Half<P>, P>, T, Half<P>>;
-      if (p_.n < size) return multiply_with<Smaller>();
+      if (p_.n < size) return multiply_with<Smaller<P, T>>();
     }
     std::int64_t j = 0;
     for (; j + 2 * size == p_.n || j + 3 * size <= p_.n; j += 2 * size) {
@@ -76,7 +75,7 @@ class SmallMatrix {
 #pragma GCC unroll 4
       for (int i = 0; i < Rows; ++i) {
         const P factor = pset1<P>(a[i * a_row_]);
-        for (int j = 0; j < Vectors; ++j) sums[i][j] = pmadd(factor, x[j], sums[i][j]);
+        for (int j = 0; j < Vectors; ++j) sums[i][j] = multiply_add(factor, x[j], sums[i][j]);
       }
     }
 #pragma GCC unroll 4

@@ -175,11 +175,13 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
                                               {70, 90, 1}}));
   const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
   if (!has_own_products<TestType>()) return;
+  const bool small = GENERATE(false, true);  // only if α is 1
   const std::int64_t row = 5;
   const std::int64_t column = 21;
   for (int flags = 0; flags < 4; ++flags) {
-    CAPTURE(sizes.m, sizes.n, sizes.k, part.m, part.n, flags);
+    CAPTURE(sizes.m, sizes.n, sizes.k, part.m, part.n, flags, small);
     Case<TestType> all(sizes.m, sizes.n, sizes.k, flags, 3);
+    if (small) all.product.alpha = 1;
     all.run(1);
     Case<TestType> few = all;
     Gemm<TestType>& p = few.product;
@@ -235,6 +237,7 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
       {32, 1024, 256}, {481, 17, 30},   {500, 32, 520}, {33, 40, 30000}, {2, 3, 300000},
       {32, 128, 1},    {17, 40'000, 1}, {3000, 17, 1},  {2, 70'000, 16}, {2, 70'000, 15},
       {1, 128, 32},    {1, 32, 112},    {1, 48, 128},   {1, 33, 64},     {1, 20'000, 96},
+      {17, 19, 9},     {20, 37, 16},    {12, 21, 8},    {1, 64, 7},
   }));
   const std::int64_t gap = GENERATE(0, 3);
   const bool vanishing = GENERATE(false, true);
@@ -279,7 +282,7 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
   if (!std::is_same_v<TestType, Sum>) return;
   const bool deep = sizes.k > (sizeof(TestType) == 4 ? 384 : 256);
   const bool packed = std::min(sizes.m, sizes.n) + 2 + sizes.k >= 20;
-  const bool short_row = sizes.m == 1 && sizes.n % 16 == 0 && sizes.k % 16 == 0 && sizes.k < 128;
+  const bool short_row = sizes.m == 1 && sizes.n % 16 == 0 && sizes.k < 128;
   const bool once = sizes.n > 1 && sizes.k > 0 && (short_row || (sizes.m > 1 && packed && !deep));
   CHECK(in_place == (has_own_products<TestType>() && once));
 }
