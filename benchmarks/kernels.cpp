@@ -56,12 +56,18 @@ const Row skinny[] = {
     {1, 1024, 1024}, {8, 1024, 1024}, {32, 1024, 512}, {128, 10, 1024}, {4096, 16, 1024},
 };
 
+/// Steps of small recurrent networks and filters, forward and backward.
+const Row small[] = {
+    {4, 4, 4},   {10, 10, 10},      {10, 10, 10, "NT"}, {10, 10, 10, "TN"}, {32, 32, 32},
+    {32, 1, 32}, {32, 1, 32, "TN"}, {1, 128, 32},       {32, 128, 1},       {50, 50, 50},
+};
+
 struct Group {
   const char* name;
   std::span<const Row> rows;
   double least;  ///< geometric mean of our rate over oneDNN's
 };
-const Group groups[] = {{"regular", regular, 0.9}, {"skinny", skinny, 0.75}};
+const Group groups[] = {{"regular", regular, 0.9}, {"skinny", skinny, 0.75}, {"small", small, 1}};
 
 std::string name_of(const Group& group, const Row& row, int threads) {
   return group.name + ("/" + row.name()) + "/" + std::to_string(threads);

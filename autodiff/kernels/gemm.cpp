@@ -25,10 +25,9 @@ constexpr std::int64_t most_columns = sizeof(T) == 8 ? 336 : 480;
 template <class T>
 constexpr std::int64_t depth_step = sizeof(T) == 2 ? 2 : 1;
 // Bounds for all levels: the columns of a whole tile divide `tile_columns`, its rows are at most
-// `tile_rows`, and the elements of a vector divide `vector_size`.
+// `tile_rows`.
 constexpr std::int64_t tile_columns = 48;
 constexpr std::int64_t tile_rows = 8;
-constexpr std::int64_t vector_size = 16;
 // With at most this many rows or columns, the long operand is better not packed.
 constexpr std::int64_t narrow = 32;
 constexpr std::int64_t narrow_columns = 3 * tile_columns;
@@ -112,8 +111,8 @@ SmallGemm<T> small_gemm(const Gemm<T>& p) {
   if (!has_own_products<T>() || p.accumulate) return nullptr;
   using Kernels = SmallGemms<T>;
   const Kernels& all = kernels().small_gemms<T>();
-  const bool has_whole_rows = !p.transpose_b || p.ldb == 1;
-  if (p.m > 1 && p.n > 1 && p.k == 1 && has_whole_rows) return all.outer;
+  const bool has_dense_row = !p.transpose_b || p.ldb == 1;
+  if (p.m > 1 && p.n > 1 && p.k == 1 && has_dense_row) return all.outer;
   if (p.alpha != T(1)) return nullptr;
   if (is_small_matrix(p)) return all.matrix;
   if (p.m == 1 && is_short_row(p.n, p.k, p.transpose_b)) {
@@ -138,7 +137,7 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!has_own_products<T>() || n < 2 || k == 0) return false;
-  // Of other rows, the last two vectors overlap.
+  // The last two vectors of any other row overlap.
   if (m == 1) return n % vector_size == 0 && k < divided_row;
   const std::int64_t smallest_part = std::min(m, n) + 2 + k;
   return m > 1 && k <= most_depth<T> && smallest_part >= unpacked_sizes;

@@ -2,6 +2,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/kernels/gemm.h"
+#include "autodiff/kernels/kernels.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -17,7 +18,6 @@ constexpr std::int64_t least_panel = 128;
 // If the bits depend on the panels, these depend on the shape only. They are large enough for a
 // library's packing to pay, and there are enough for any number of threads.
 constexpr std::int64_t library_panel = 256;
-constexpr std::int64_t panel_step = 16;
 // A sum is split only if each part has at least this length.
 constexpr std::int64_t slice_depth = 1024;
 constexpr std::int64_t most_tasks_by_slices = 16;
@@ -60,8 +60,9 @@ struct Split {
     if (own && !is_vector) {  // otherwise bits may depend on panels
       wanted = threads == 1 ? 1 : divide_up(panels_per_thread * threads, outputs * slices);
     }
-    size = round_up(divide_up(longer, std::min(most, wanted)), panel_step);
-    while (longer > 1 && longer % size == 1) size += panel_step;  // no panel may be a single vector
+    size = round_up(divide_up(longer, std::min(most, wanted)), vector_size);
+    while (longer > 1 && longer % size == 1)
+      size += vector_size;  // no panel may be a single vector
     panels = divide_up(longer, size);
     tasks = panels * slices * outputs;
     const double each = matrix / static_cast<double>(panels * slices);

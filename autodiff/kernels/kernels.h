@@ -61,13 +61,15 @@ template <class T>
 using SmallGemm = void (*)(const Gemm<T>& product, const T* a, const T* b, const T* addend, T* c);
 template <class T>
 struct SmallGemms {
-  SmallGemm<T> outer;   ///< depth 1; rows of op(B) have no gaps; computes α·op(A)·op(B)
+  SmallGemm<T> outer;   ///< m, n > 1 and k = 1; a transposed B has no gaps; computes α·op(A)·op(B)
   SmallGemm<T> row;     ///< one row; B is not transposed
   SmallGemm<T> dots;    ///< one row; B is transposed; the depth is at most `longest_dot`
-  SmallGemm<T> matrix;  ///< a transposed B has at most `small_matrix_elements`
+  SmallGemm<T> matrix;  ///< m, n > 1; a transposed B has at most `small_matrix_elements`
 };
 inline constexpr std::int64_t longest_dot = 512;
 inline constexpr std::int64_t small_matrix_elements = 1024;
+/// A multiple of the elements of any vector register. Products are divided at its multiples.
+inline constexpr std::int64_t vector_size = 16;
 /// The kernel for a product, or null if it is not small. The product's addresses are not used.
 template <class T>
 SmallGemm<T> small_gemm(const Gemm<T>& product);

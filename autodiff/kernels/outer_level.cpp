@@ -6,7 +6,7 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-/// What follows a multiplication.
+/// The operation after a multiplication.
 enum class Then { nothing, scale, add };
 
 /// a·b, rounded as in a tile unless it underflows to −0, which is 0 here. `other` is α or the

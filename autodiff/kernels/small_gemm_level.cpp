@@ -4,15 +4,6 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-using Eigen::internal::padd;
-using Eigen::internal::ploadu;
-using Eigen::internal::predux;
-using Eigen::internal::pset1;
-using Eigen::internal::pstoreu;
-
-template <class P>
-inline constexpr int size_of = Eigen::internal::unpacket_traits<P>::size;
-
 /// Operands of a product of one row. An element is the same chain of multiply-adds in registers of
 /// any size.
 template <class T>
@@ -34,22 +25,23 @@ struct Row {
 /// `Vectors` registers of the result.
 template <class P, int Vectors, class T>
 void multiply_vectors(const Row<T>& row) {
-  const P zero = pset1<P>(T(0));
+  const P zero = simd::pset1<P>(T(0));
   P sums[Vectors];
   for (P& sum : sums) sum = zero;
   const T* a = row.a;
   const T* b = row.b;
   for (std::int64_t l = 0; l < row.k; ++l, a += row.a_step, b += row.ldb) {
-    const P factor = pset1<P>(*a);
+    const P factor = simd::pset1<P>(*a);
 #pragma GCC unroll 8
     for (int j = 0; j < Vectors; ++j)
-      sums[j] = multiply_add(ploadu<P>(b + j * size_of<P>), factor, sums[j]);
+      sums[j] = multiply_add(simd::ploadu<P>(b + j * size_of<P>), factor, sums[j]);
   }
 #pragma GCC unroll 8
   for (int j = 0; j < Vectors; ++j) {
-    P made = padd(sums[j], zero);
-    if (row.addend != nullptr) made = padd(made, ploadu<P>(row.addend + j * size_of<P>));
-    pstoreu(row.to + j * size_of<P>, made);
+    P made = simd::padd(sums[j], zero);
+    if (row.addend != nullptr)
+      made = simd::padd(made, simd::ploadu<P>(row.addend + j * size_of<P>));
+    simd::pstoreu(row.to + j * size_of<P>, made);
   }
 }
 
@@ -81,18 +73,18 @@ template <class P, int Rows, class T>
 void multiply_dots(const T* a, const T* b, std::int64_t ldb, std::int64_t k, const T* addend,
                    T* to) {
   P sums[Rows];
-  for (P& sum : sums) sum = pset1<P>(T(0));
+  for (P& sum : sums) sum = simd::pset1<P>(T(0));
   std::int64_t whole = 0;
   for (; whole + size_of<P> <= k; whole += size_of<P>) {
-    const P factors = ploadu<P>(a + whole);
+    const P factors = simd::ploadu<P>(a + whole);
 #pragma GCC unroll 4
     for (int i = 0; i < Rows; ++i) {
-      sums[i] = multiply_add(ploadu<P>(b + i * ldb + whole), factors, sums[i]);
+      sums[i] = multiply_add(simd::ploadu<P>(b + i * ldb + whole), factors, sums[i]);
     }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < Rows; ++i) {
-    T made = predux(sums[i]) + T(0);
+    T made = simd::predux(sums[i]) + T(0);
     for (std::int64_t l = whole; l < k; ++l) made = multiply_add(a[l], b[i * ldb + l], made);
     to[i] = addend != nullptr ? made + addend[i] : made;
   }

@@ -4,11 +4,6 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-using Eigen::internal::padd;
-using Eigen::internal::ploadu;
-using Eigen::internal::pset1;
-using Eigen::internal::pstoreu;
-
 /// A product that reads both matrices in place. Each element is the same chain of multiply-adds as
 /// in a tile.
 template <class T>
@@ -35,7 +30,7 @@ class SmallMatrix {
 
   template <class P>
   void multiply_with() const {
-    constexpr std::int64_t size = Eigen::internal::unpacket_traits<P>::size;
+    constexpr std::int64_t size = size_of<P>;
     if constexpr (size > 1) {
       if (p_.n < size) return multiply_with<Smaller<P, T>>();
     }
@@ -65,16 +60,16 @@ class SmallMatrix {
   void multiply_block(std::int64_t row, const Places& columns) const {
     P sums[Rows][Vectors];
     for (auto& of_row : sums) {
-      for (P& sum : of_row) sum = pset1<P>(T(0));
+      for (P& sum : of_row) sum = simd::pset1<P>(T(0));
     }
     const T* a = a_ + row * a_row_;
     const T* b = b_ + columns.first;
     for (std::int64_t l = 0; l < p_.k; ++l, a += a_step_, b += ldb_) {
       P x[Vectors];
-      for (int j = 0; j < Vectors; ++j) x[j] = ploadu<P>(b + j * columns.next);
+      for (int j = 0; j < Vectors; ++j) x[j] = simd::ploadu<P>(b + j * columns.next);
 #pragma GCC unroll 4
       for (int i = 0; i < Rows; ++i) {
-        const P factor = pset1<P>(a[i * a_row_]);
+        const P factor = simd::pset1<P>(a[i * a_row_]);
         for (int j = 0; j < Vectors; ++j) sums[i][j] = multiply_add(factor, x[j], sums[i][j]);
       }
     }
@@ -83,10 +78,10 @@ class SmallMatrix {
       const std::int64_t at = (row + i) * p_.ldc + columns.first;
       if (addend_ != nullptr) {
         for (int j = 0; j < Vectors; ++j) {
-          sums[i][j] = padd(sums[i][j], ploadu<P>(addend_ + at + j * columns.next));
+          sums[i][j] = simd::padd(sums[i][j], simd::ploadu<P>(addend_ + at + j * columns.next));
         }
       }
-      for (int j = 0; j < Vectors; ++j) pstoreu(c_ + at + j * columns.next, sums[i][j]);
+      for (int j = 0; j < Vectors; ++j) simd::pstoreu(c_ + at + j * columns.next, sums[i][j]);
     }
   }
 
@@ -108,10 +103,11 @@ void transpose(const Gemm<T>& p, const T* b, T* to) {
   const std::int64_t depth = p.k / size * size;
   for (std::int64_t j = 0; j < columns; j += size) {
     for (std::int64_t l = 0; l < depth; l += size) {
-      Eigen::internal::PacketBlock<Packet<T>, size> block;
-      for (int i = 0; i < size; ++i) block.packet[i] = ploadu<Packet<T>>(b + (j + i) * p.ldb + l);
-      Eigen::internal::ptranspose(block);
-      for (int i = 0; i < size; ++i) pstoreu(to + (l + i) * p.n + j, block.packet[i]);
+      simd::PacketBlock<Packet<T>, size> block;
+      for (int i = 0; i < size; ++i)
+        block.packet[i] = simd::ploadu<Packet<T>>(b + (j + i) * p.ldb + l);
+      simd::ptranspose(block);
+      for (int i = 0; i < size; ++i) simd::pstoreu(to + (l + i) * p.n + j, block.packet[i]);
     }
   }
   for (std::int64_t j = 0; j < p.n; ++j) {

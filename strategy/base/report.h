@@ -53,7 +53,7 @@ struct Report {
     std::uint32_t steps = 0;   ///< programs of loop steps that ran as a single function
     double share = 0;          ///< of the predicted time of the run's own program, in native groups
     double compile_seconds = 0;  ///< of the compiler, for retired code too; 0 if cached on disk
-    Bytes code = 0;              ///< of the code in memory, with retired code; metadata
+    Bytes code = 0;              ///< of the code in memory, with retired code. Counts as metadata.
     /// Least times of runs of the run's own program, native and interpreted, which automatic mode
     /// compares; 0 before there is code. The faster kind serves.
     double seconds = 0;

@@ -35,7 +35,7 @@ StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& 
   for (std::size_t i = 0; i < in_place.size(); ++i) {
     if (!in_place[i]) values.push_back(loop.step().captured[gradient.summed()[i]]);
   }
-  return values.empty() ? StateBlock() : StateBlock(loop.types(values));
+  return StateBlock(loop.types(values));
 }
 
 LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
