@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategy/compile/compile.h"
+#include "strategy/compile/results_in_place.h"
 
 namespace palimpsest {
 
@@ -32,7 +33,26 @@ BufferProgram::BufferProgram(std::shared_ptr<const Tape> tape, const BufferInter
         source == sources.end() ? unread : static_cast<std::size_t>(source - sources.begin()));
   }
   for (const ValueId value : interface.results) results_.push_back(find(value));
-  result_values_ = interface.results;
+  find_arguments_under(interface.results);
+}
+
+void BufferProgram::find_arguments_under(std::span<const ValueId> results) {
+  const Lowered& lowered = *compiled_->lowered;
+  const ResultsInPlace in_place(*tape_, lowered, plan().schedule);
+  arguments_under_.resize(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results_[i].from != Result::From::made) continue;
+    const auto found = std::ranges::find(lowered.results(), results[i], &Lowered::Result::recorded);
+    const ValueId made = lowered.graph().storage(found->value);
+    for (const ValueId under : in_place.sources_under(made)) {
+      const auto sources = instructions()->sources();
+      const auto source = static_cast<std::size_t>(
+          std::ranges::find(sources, lowered.recorded(under)) - sources.begin());
+      const auto argument = std::ranges::find(arguments_, source);
+      if (std::ranges::count(arguments_, source) != 1) continue;
+      arguments_under_[i].push_back(static_cast<std::size_t>(argument - arguments_.begin()));
+    }
+  }
 }
 
 Bytes BufferProgram::bytes() const {
@@ -65,39 +85,10 @@ BufferProgram::Result BufferProgram::find(ValueId value) const {
 }
 
 bool BufferProgram::may_write_over(std::size_t result, std::size_t argument) const {
-  const auto& [from, place, bytes] = results_[result];
-  if (from == Result::From::argument) return place == argument;
-  if (from != Result::From::made || !reads(argument)) return false;
-  const Lowered& lowered = *compiled_->lowered;
-  const Graph& graph = lowered.graph();
-  const ValueId value = result_values_[result];
-  const ValueId made =
-      graph.storage(std::ranges::find(lowered.results(), value, &Lowered::Result::recorded)->value);
-  const NodeId unit = graph.producer(made);
-  const ValueId given = instructions()->sources()[arguments_[argument]];
-  const auto is_given = [&](ValueId each) {
-    return lowered.recorded(graph.storage(each)) == given;
-  };
-  const ValueType before = tape_->type(given);
-  const ValueType after = tape_->type(lowered.recorded(made));
-  if (before.dtype != after.dtype || before.shape.elements() != after.shape.elements())
-    return false;
-  if (std::ranges::count(arguments_, arguments_[argument]) != 1) return false;
-  if (std::ranges::any_of(graph.targets(), is_given)) return false;
-  std::ptrdiff_t reads = 0;
-  for (NodeId node = 0; node < graph.node_count(); ++node) {
-    reads += std::ranges::count_if(graph.inputs(node), is_given);
-  }
-  const std::ptrdiff_t runs =
-      std::ranges::count_if(instructions()->steps(), [&](const Instructions::Instruction& step) {
-        return step.unit == unit && step.operation != nullptr;
-      });
-  const auto inputs = graph.inputs(unit);
-  const auto input = std::ranges::find_if(inputs, is_given) - inputs.begin();
-  if (reads != 1 || runs != 1 || input == std::ssize(inputs)) return false;
-  const FusedKernel* const group = lowered.program(unit);
-  if (group == nullptr) return graph.takes_over(made) == input;
-  return group->may_write_over(made - graph.first_output(unit), static_cast<std::uint32_t>(input));
+  const Result& made = results_[result];
+  if (made.from == Result::From::argument) return made.place == argument;
+  const std::vector<std::size_t>& allowed = arguments_under_[result];
+  return std::ranges::find(allowed, argument) != allowed.end();
 }
 
 OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tape,
@@ -110,6 +101,7 @@ OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tap
   ProgramSpec spec{targets,         interface.backward_begins, {},
                    options.threads, options.machine,           options.costs.get()};
   spec.results_in_buffers = true;
+  spec.donated = interface.donated;
   ProgramCache own;
   const CompileContext context{
       .cache = cache != nullptr ? *cache : own, .loops = &loops, .fit_caches = false};

@@ -5,6 +5,7 @@
 
 #include "autodiff/operations/leaf.h"
 #include "checkpoint/lanes.h"
+#include "strategy/compile/results_in_place.h"
 #include "strategy/compile/verify_plan.h"
 
 namespace palimpsest {
@@ -19,6 +20,7 @@ class Instructions::Builder {
 
   void build(const Schedule& schedule) {
     find_sources();
+    if (made_.lowered_->has_donated()) find_results_in_place(schedule);
     open_present();
     for (std::uint32_t step = 0; step < schedule.steps.size(); ++step) {
       const Step action = schedule.steps[step];
@@ -55,6 +57,17 @@ class Instructions::Builder {
     }
   }
 
+  /// The interval of an earlier value in the buffer of a result stays empty.
+  void find_results_in_place(const Schedule& schedule) {
+    const ResultsInPlace in_place(tape_, *made_.lowered_, schedule);
+    for (ValueId value = 0; value < graph_.value_count(); ++value) {
+      if (!graph_.is_elsewhere(value)) continue;
+      for (ValueId made = in_place.before(value); made != none; made = in_place.before(made)) {
+        in_result_[made] = places_[value];
+      }
+    }
+  }
+
   /// The intervals of present values come first.
   void open_present() {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
@@ -76,6 +89,8 @@ class Instructions::Builder {
   }
 
   Place place(ValueId value) const {
+    const auto there = in_result_.find(graph_.storage(value));
+    if (there != in_result_.end()) return there->second;
     const Place place = places_[graph_.storage(value)];
     if (place != none) return place;
     internal_check(graph_.bytes(graph_.storage(value)) == 0, "a value that is read has no place");
@@ -131,7 +146,8 @@ class Instructions::Builder {
   Instructions& made_;
   const Tape& tape_;
   const Graph& graph_;
-  std::vector<Place> places_;  // by root value: its current or last place
+  std::vector<Place> places_;           // by root value: its current or last place
+  std::map<ValueId, Place> in_result_;  // of values that lie in the buffers of results
   std::map<std::pair<const std::vector<Held>*, Place>, std::uint32_t> first_there_;
 };
 

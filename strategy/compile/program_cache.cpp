@@ -37,6 +37,8 @@ const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const Progra
   append_fingerprint(spec.machine, fingerprint_);
   put(spec.costs != nullptr ? spec.costs->hash() : 0);
   put(spec.results_in_buffers);
+  put(spec.donated.size());
+  for (const ValueId value : spec.donated) put(value);
   put(spec.afresh);
 
   const auto same = std::ranges::find_if(

@@ -23,6 +23,8 @@ struct ProgramSpec {
   /// Targets with storage of their own are written to buffers that the caller of a run provides
   /// (see `Lowered::place_results_elsewhere`).
   bool results_in_buffers = false;
+  /// Sources over which the caller of a run may let results be written.
+  std::span<const ValueId> donated = {};
   bool afresh = false;  ///< present values are treated as absent
 };
 
@@ -38,6 +40,7 @@ struct BufferInterface {
   std::vector<ValueId> arguments;  ///< leaves
   std::vector<ValueId> results;    ///< may repeat, and may be arguments
   NodeId backward_begins;
+  std::vector<ValueId> donated = {};  ///< arguments that results should replace in place
 
   bool operator==(const BufferInterface&) const = default;
 };

@@ -87,6 +87,7 @@ class InstructionCheck {
   struct Storage {
     bool is_made = false;
     std::uint32_t interval = none;
+    Instructions::Place in_result = none;     // in the buffer of a result
     std::vector<std::uint32_t> touched = {};  // steps that wrote or read it since it was opened
     std::uint32_t writer = none;              // the last
   };
@@ -120,6 +121,7 @@ class InstructionCheck {
       require(source != sources_.end(), "a source has no place");
       return source->second;
     }
+    if (storages_[root].in_result != none) return storages_[root].in_result;
     if (graph_.bytes(root) == 0) return instructions_.empty_place();
     require(storages_[root].interval != none, "a value has no interval");
     return storages_[root].interval;
@@ -149,6 +151,7 @@ class InstructionCheck {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Storage& storage = storages_[graph_.storage(inputs[i])];
       if (runs) check_operand(made.first_operand + i, inputs[i]);
+      check_buffer(graph_.storage(inputs[i]));
       follows(storage.writer);
       touch(storage);
     }
@@ -171,11 +174,33 @@ class InstructionCheck {
       if (graph_.storage(output) != output) continue;  // a view, which writes nothing
       Storage& storage = storages_[output];
       storage.is_made = true;
-      if (runs) check_operand(made.first_operand + made.inputs + i, output);
+      const std::size_t at = made.first_operand + made.inputs + i;
+      if (runs) find_buffer(at, output);
+      if (runs) check_operand(at, output);
       for (const std::uint32_t before : storage.touched) follows(before);
       storage.writer = step_;
       touch(storage);
     }
+  }
+
+  /// A value may lie in the buffer of a result that replaces it.
+  void find_buffer(std::size_t at, ValueId output) {
+    require(at < instructions_.places().size(), "an operand is missing");
+    const Instructions::Place where = instructions_.places()[at];
+    if (!instructions_.is_source(where)) return;
+    if (!graph_.is_elsewhere(output)) storages_[output].in_result = where;
+    const auto [there, is_first] = buffers_.try_emplace(where, output);
+    if (is_first || there->second == output) return;
+    for (const std::uint32_t step : storages_[there->second].touched) follows(step);
+    there->second = output;
+  }
+
+  void check_buffer(ValueId root) const {
+    const bool is_in_buffer = graph_.is_elsewhere(root) || storages_[root].in_result != none;
+    if (!is_in_buffer) return;
+    const auto there = buffers_.find(place(root));
+    require(there != buffers_.end() && there->second == root,
+            "a value is read after another one was written to its buffer");
   }
 
   void touch(Storage& storage) {
@@ -211,6 +236,7 @@ class InstructionCheck {
   const Graph& graph_;
   std::optional<StepOrder> order_;
   std::map<ValueId, Instructions::Place> sources_;   // by value of the tape
+  std::map<Instructions::Place, ValueId> buffers_;   // of results: the root there
   std::vector<Storage> storages_;                    // by root
   std::vector<std::vector<std::uint32_t>> touched_;  // by interval, the steps that did
   std::uint32_t step_ = none;

@@ -223,6 +223,7 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
   for (const std::size_t i : carried_) {
     seed(step.next[i]);
     xs.push_back(tape.var(step.state[i]));
+    made.program.donated.push_back(seeds.back().id());
   }
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     if (requested_.outputs[i]) seed(step.outputs[i]);
@@ -234,6 +235,7 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
     // The previous sum comes first, as it does where steps are recorded one by one.
     seed(step.captured[i]);
     xs.push_back(tape.var(step.captured[i]));
+    made.program.donated.push_back(seeds.back().id());
   }
   const std::vector<Var> gradients = vjp(ys, xs, seeds, where_);
   for (const Var& each : seeds) made.program.arguments.push_back(each.id());

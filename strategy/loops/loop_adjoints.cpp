@@ -8,34 +8,40 @@
 
 namespace palimpsest {
 
-std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads,
-                                const LoopDivision& division) {
+AdjointsInPlace::AdjointsInPlace(const LoopGradient& gradient, int threads,
+                                 const LoopDivision& division)
+    : carried(gradient.carried().size()), sums(gradient.summed().size()) {
   const Loop& loop = gradient.loop();
-  const std::size_t count = gradient.summed().size();
-  std::vector<bool> in_place(count);
-  if (loop.is_recorded_again() || loop.resume() != nullptr || count == 0) return in_place;
-  in_place.assign(count, true);
+  if (loop.is_recorded_again() || loop.resume() != nullptr) return;
+  carried.flip();
+  sums.flip();
+  const auto outputs = std::ranges::count(gradient.requested().outputs, true);
   const auto restrict_to = [&](const BufferProgram& step) {
-    const std::size_t first_argument = step.arguments().size() - count;
-    const std::size_t first_result = step.results().size() - count;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!step.may_write_over(first_result + i, first_argument + i)) in_place[i] = false;
-    }
+    const auto restrict = [&](std::vector<bool>& list, std::size_t result, std::size_t argument) {
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!step.may_write_over(result + i, argument + i)) list[i] = false;
+      }
+    };
+    const std::size_t first_sum = step.arguments().size() - sums.size();
+    restrict(carried, 0, first_sum - static_cast<std::size_t>(outputs) - carried.size());
+    restrict(sums, step.results().size() - sums.size(), first_sum);
   };
   restrict_to(*gradient.backward().get(threads, division.share));
   if (division.kept > 0) {
     restrict_to(*gradient.backward(loop.kept(division.values)).get(threads));
   }
-  return in_place;
 }
 
-StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& in_place) {
-  const Loop& loop = gradient.loop();
+StateBlock made_in_turns(const LoopGradient& gradient, const AdjointsInPlace& in_place) {
+  const RecordedStep& step = gradient.loop().step();
   std::vector<ValueId> values;
-  for (std::size_t i = 0; i < in_place.size(); ++i) {
-    if (!in_place[i]) values.push_back(loop.step().captured[gradient.summed()[i]]);
+  for (std::size_t i = 0; i < in_place.carried.size(); ++i) {
+    if (!in_place.carried[i]) values.push_back(step.state[gradient.carried()[i]]);
   }
-  return StateBlock(loop.types(values));
+  for (std::size_t i = 0; i < in_place.sums.size(); ++i) {
+    if (!in_place.sums[i]) values.push_back(step.captured[gradient.summed()[i]]);
+  }
+  return StateBlock(gradient.loop().types(values));
 }
 
 LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
@@ -43,8 +49,16 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
     : gradient_(gradient), steps_(steps), left_(steps) {
   const Loop& loop = gradient.loop();
   const LoopGradient::Requested& requested = gradient.requested();
+  const AdjointsInPlace in_place(gradient, call.threads, division);
+  const Addresses others = cut.take(made_in_turns(gradient, in_place));
+  auto other = others.begin();
+  const auto place_for = [&](bool is_in_place, std::byte* place) {
+    return is_in_place ? place : *other++;
+  };
   blocks_[0] = cut.take(gradient.adjoints());
-  blocks_[1] = cut.take(gradient.adjoints());
+  for (std::size_t i = 0; i < blocks_[0].size(); ++i) {
+    blocks_[1].push_back(place_for(in_place.carried[i], blocks_[0][i]));
+  }
   const Operand* operand =
       call.inputs.data() + loop.operand_count() + (loop.has_condition() ? 2 : 1);
   for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
@@ -63,12 +77,9 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
   const auto inputs =
       static_cast<std::size_t>(std::count(requested.inputs.begin(), requested.inputs.end(), true));
   inputs_ = Parts({operand, inputs}, steps_);
-  const std::vector<bool> in_place = sums_in_place(gradient, call.threads, division);
-  const Addresses others = cut.take(sums_in_turns(gradient, in_place));
-  auto other = others.begin();
   operand += inputs;
-  for (const bool is_in_place : in_place) {
-    sums_[0].push_back(is_in_place ? operand->data : *other++);
+  for (const bool is_in_place : in_place.sums) {
+    sums_[0].push_back(place_for(is_in_place, operand->data));
     sums_[1].push_back(operand->data);
     sum_types_.push_back((operand++)->type);
   }

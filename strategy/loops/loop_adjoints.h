@@ -6,13 +6,17 @@
 
 namespace palimpsest {
 
-/// By requested captured value: true if a step may write the new sum over the sum so far. A loop
-/// with a journal writes none there: a step that is stopped must leave the sums that the next
-/// record holds.
-std::vector<bool> sums_in_place(const LoopGradient& gradient, int threads,
-                                const LoopDivision& division);
-/// The second places of the other sums, which are made in turns in one of two.
-StateBlock sums_in_turns(const LoopGradient& gradient, const std::vector<bool>& in_place);
+/// What a reversed step may write over what it reads: by carried adjoint, the one of the previous
+/// state; by requested captured value, the new sum over the sum so far. A loop with a journal
+/// writes nothing there: a step that is stopped must leave what the next record holds.
+struct AdjointsInPlace {
+  AdjointsInPlace(const LoopGradient& gradient, int threads, const LoopDivision& division);
+
+  std::vector<bool> carried;
+  std::vector<bool> sums;
+};
+/// The second places of the others, adjoints before sums: these are made in turns in one of two.
+StateBlock made_in_turns(const LoopGradient& gradient, const AdjointsInPlace& in_place);
 
 /// Where a loop's backward part stores the adjoints that it carries from step to step, and those
 /// that it returns.
@@ -74,7 +78,7 @@ class LoopAdjoints {
   std::uint32_t steps_;
   std::uint32_t left_;   // steps that are not reversed yet
   Addresses initial_;    // adjoints of the last state
-  Addresses blocks_[2];  // where those of other states are made in turns
+  Addresses blocks_[2];  // where those of other states are made, in turns or in place
   Addresses first_;      // where those of the first state are returned, or null
   Addresses sums_[2];    // so far, and where the next ones are made, in turns or in place
   Few<ValueType> sum_types_;

@@ -15,8 +15,8 @@ namespace {
 
 Bytes fixed_backward(const LoopGradient& gradient, int threads, const LoopDivision& division) {
   const Loop& loop = gradient.loop();
-  const StateBlock sums = sums_in_turns(gradient, sums_in_place(gradient, threads, division));
-  const Bytes adjoints = 2 * gradient.adjoints().bytes + sums.bytes;
+  const AdjointsInPlace in_place(gradient, threads, division);
+  const Bytes adjoints = gradient.adjoints().bytes + made_in_turns(gradient, in_place).bytes;
   if (division.kept > 0) return adjoints;
   return 2 * (Bytes{division.ahead} + 1) * loop.state().bytes + decoded_bytes(loop) + adjoints;
 }

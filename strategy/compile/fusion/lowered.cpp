@@ -337,7 +337,8 @@ Bytes Lowered::bytes() const {
          bytes_of_group * std::ssize(programs_);
 }
 
-void Lowered::place_results_elsewhere() {
+void Lowered::place_results_elsewhere(std::span<const ValueId> donated) {
+  donated_.assign(donated.begin(), donated.end());
   for (const Result& result : results_) {
     const ValueId root = graph_.storage(result.value);
     if (!graph_.is_source_value(root) && !graph_.is_elsewhere(root)) graph_.place_elsewhere(root);

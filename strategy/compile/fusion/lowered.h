@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -41,8 +42,14 @@ class Lowered {
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
   /// Lets the caller of the run provide the memory of targets that own their storage and are not
-  /// sources. In the instructions they then count as sources.
-  void place_results_elsewhere();
+  /// sources. In the instructions they then count as sources. `donated` are recorded sources over
+  /// which the caller may let targets be written.
+  void place_results_elsewhere(std::span<const ValueId> donated = {});
+  bool has_donated() const { return !donated_.empty(); }
+  /// True for a source of the graph that was donated.
+  bool is_donated(ValueId source) const {
+    return std::ranges::find(donated_, recorded_[source]) != donated_.end();
+  }
 
   /// Approximate bytes of this object.
   Bytes bytes() const;
@@ -105,6 +112,7 @@ class Lowered {
   std::vector<FusedKernel> programs_;
   std::vector<Epilogue> epilogues_;
   std::vector<Result> results_;
+  std::vector<ValueId> donated_;
   Simplification::FoldedConstants folded_constants_;  // ordered by node
   std::uint32_t common_subexpressions_ = 0;
 };
