@@ -17,9 +17,9 @@ class ResultsInPlace {
   /// `value` replaces it; `none` if there is none. Only programs with donated arguments have such
   /// values, so that a result can replace an argument that an earlier value replaces.
   ValueId before(ValueId value) const;
-  /// The sources of the graph over which the caller may let the run write a result: the first value
-  /// in its buffer replaces the source in place, after all other reads of it. Two results must not
-  /// be written over the same source.
+  /// The sources of the graph over which the caller may let the run write a result. The first value
+  /// in its buffer replaces such a source in place, after all other reads. Two results must not be
+  /// written over the same source.
   std::vector<ValueId> sources_under(ValueId result) const;
 
  private:

@@ -6,9 +6,10 @@
 
 namespace palimpsest {
 
-/// What a reversed step may write over what it reads: by carried adjoint, the one of the previous
-/// state; by requested captured value, the new sum over the sum so far. A loop with a journal
-/// writes nothing there: a step that is stopped must leave what the next record holds.
+/// Which results of a reversed step are written over what it reads. By carried adjoint: the one of
+/// the previous state, over that of the next. By requested captured value: the new sum, over the
+/// sum so far. A loop with a journal writes none there, because a step that is stopped must leave
+/// what the next record holds.
 struct AdjointsInPlace {
   AdjointsInPlace(const LoopGradient& gradient, int threads, const LoopDivision& division);
 

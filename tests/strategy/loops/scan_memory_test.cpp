@@ -140,5 +140,33 @@ TEST_CASE("sums for captured values are made in place, but not in a loop with a 
   CHECK(expected.report().measured_peak - found.report().measured_peak >= sums);
 }
 
+TEST_CASE("adjoints that a step may replace are made in place, as are sums in several groups") {
+  struct Midpoint {
+    Tape tape;
+    Var x = tape.parameter(wave(512));
+    Var rates = tape.parameter(wave(512));
+    Var loss;
+
+    explicit Midpoint(const LoopOptions& options) {
+      const auto slope = [this](const Var& state) { return rates * roll(state, 1, 0); };
+      const auto step = [&](const Var& state, const StepNumber&) {
+        return state + 0.1 * slope(state + 0.05 * slope(state));
+      };
+      const Var end = scan(x, 8, step, options);
+      loss = sum(end * end);
+    }
+  };
+  const TemporaryDirectory directory;
+  Midpoint in_turns({.resume = directory.path()});
+  const Gradients expected = backward(in_turns.loss);
+  Midpoint in_place({.check = true});
+  const Gradients found = backward(in_place.loss);
+  CHECK(same_bits(found[in_place.x], expected[in_turns.x]));
+  CHECK(same_bits(found[in_place.rates], expected[in_turns.rates]));
+  CHECK(found.report().predicted_peak == found.report().measured_peak);
+  const Bytes vector = 512 * 8;
+  CHECK(expected.report().measured_peak - found.report().measured_peak >= 2 * vector);
+}
+
 }  // namespace
 }  // namespace palimpsest::scan_memory_test
