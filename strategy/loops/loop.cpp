@@ -96,19 +96,23 @@ Cost StepPrograms::cost(Bytes budget) const {
 }
 
 OrRefusal<BufferProgramPtr> StepPrograms::find_or_compile(int threads, Bytes budget) const {
-  const std::lock_guard lock(*mutex_);
   LoopBudgets loops(LoopBudgets::Keeps::states);
   return programs_.find_or_compile(tape_, interface_, {.memory_budget = budget, .threads = threads},
                                    loops);
 }
 
 BufferProgramPtr StepPrograms::get(int threads, Bytes budget) const {
-  return find_or_compile(threads, budget).take();
+  const std::lock_guard lock(*mutex_);
+  if (last_.program == nullptr || last_.threads != threads || last_.budget != budget) {
+    last_ = {threads, budget, find_or_compile(threads, budget).take()};
+  }
+  return last_.program;
 }
 
 Bytes StepPrograms::smallest(int threads) const {
   const Bytes most = get(threads)->workspace();
   if (most == 0) return 0;
+  const std::lock_guard lock(*mutex_);
   const OrRefusal<BufferProgramPtr> least = find_or_compile(threads, 0);
   return least ? (*least)->workspace() : least.refusal().smallest_feasible();
 }

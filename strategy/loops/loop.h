@@ -42,11 +42,18 @@ class StepPrograms {
  private:
   OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
 
+  /// What `get` returned last: each run of a loop asks for it several times.
+  struct Last {
+    int threads;
+    Bytes budget;
+    BufferProgramPtr program;
+  };
   std::shared_ptr<Tape> tape_;
   std::shared_ptr<std::mutex> mutex_;
   BufferInterface interface_;
   Cost cost_;
   mutable BufferPrograms programs_;
+  mutable Last last_{};
 };
 
 /// The program of a recorded step: its next state and, if requested, its outputs.
