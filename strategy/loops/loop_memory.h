@@ -13,6 +13,7 @@ template <class T>
 struct Few : boost::container::small_vector<T, 8> {
   using boost::container::small_vector<T, 8>::small_vector;
   // Its iterators are not contiguous ones for the standard library.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   operator std::span<const T>() const { return {this->data(), this->size()}; }
 };
 /// The addresses of several tensors.
