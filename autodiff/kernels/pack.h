@@ -24,6 +24,7 @@ class Pack {
   using Vector [[gnu::vector_size(bytes)]] = T;
   static constexpr int size = bytes / int{sizeof(T)};
 
+  // NOLINTNEXTLINE(google-explicit-constructor)
   Pack(T number) : lanes_(number - Vector{}) {}  // keeps −0: −0 − 0 = −0
   explicit Pack(const Vector& lanes) : lanes_(lanes) {}
 

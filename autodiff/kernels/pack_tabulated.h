@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <numbers>
 
 #include "autodiff/kernels/pack_exponential.h"
@@ -80,7 +81,7 @@ using Floats = Format<float>::Vector;
 /// A table with the numbers of an interval side by side: the center and the coefficients.
 template <class Table>
 struct Intervals {
-  static constexpr int terms = sizeof Table::coefficients / sizeof Table::coefficients[0];
+  static constexpr int terms = std::size(Table::coefficients);
   static constexpr int groups = terms / 4 + 1;
   alignas(16) std::uint32_t numbers[32][4 * groups]{};
 
@@ -139,7 +140,7 @@ template <class Table>
 /// are the interval's number.
 template <class Table>
 [[gnu::always_inline]] inline Floats tabulated(const Floats& a, const Floats& magnitude) {
-  constexpr int terms = sizeof Table::coefficients / sizeof Table::coefficients[0];
+  constexpr int terms = std::size(Table::coefficients);
   const Floats at = a * (magnitude * Table::square + Table::linear) + Format<float>::rounder;
 #if defined __AVX2__ && defined __FMA__
   const Floats t = a - pick(Table::centers, at);
