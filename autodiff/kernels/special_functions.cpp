@@ -111,10 +111,11 @@ double hurwitz_zeta(double x, double q) {
                                 1.0 / 74724249600, -3617.0 / 10670622842880000};
   double sum = 0;
   double last = q;
-  for (; last < 12 + x; ++last) {
+  while (last < 12 + x) {
     const double term = std::pow(last, -x);
     sum += term;
     if (term <= sum * 0x1p-56) return sum;
+    ++last;
   }
   const double term = std::pow(last, -x);
   double rising = x / last;

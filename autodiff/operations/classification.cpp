@@ -67,7 +67,7 @@ class Batch {
         kernels().half<X>().widen(x + at, row, n);
       });
     } else {
-      input = x;
+      input_ = x;
     }
   }
   /// Selects where to compute the results that `write` stores to `y`.
@@ -81,7 +81,7 @@ class Batch {
       });
     }
   }
-  const Computed<X>* x() const { return std::is_class_v<X> ? data : input; }
+  const Computed<X>* x() const { return std::is_class_v<X> ? data : input_; }
 
   Lines lines;
   Computed<X>* data = nullptr;
@@ -98,7 +98,7 @@ class Batch {
   }
 
   Lines from_;
-  const Computed<X>* input = nullptr;
+  const Computed<X>* input_ = nullptr;
 };
 
 /// For the 16-bit lines that each thread widens.

@@ -108,7 +108,7 @@ Var record_of_two(const Operation& operation, const Var& a, const Var& b, const 
   };
   const Var left = fitted(a);
   const Var inputs[] = {left, fitted(b)};
-  require_floating(left, operation.name.data(), where);
+  require_floating(left, operation.name, where);
   return tape.record(operation, inputs, {&type, 1}, {}, where);
 }
 

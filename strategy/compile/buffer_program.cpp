@@ -4,6 +4,8 @@
 
 #include "strategy/compile/compile.h"
 #include "strategy/compile/results_in_place.h"
+#include "strategy/compile/verify_passes.h"
+#include "strategy/compile/verify_plan.h"
 
 namespace palimpsest {
 
@@ -33,24 +35,28 @@ BufferProgram::BufferProgram(std::shared_ptr<const Tape> tape, const BufferInter
         source == sources.end() ? unread : static_cast<std::size_t>(source - sources.begin()));
   }
   for (const ValueId value : interface.results) results_.push_back(find(value));
-  find_arguments_under(interface.results);
+  if (!interface.donations.empty()) find_replacements(interface);
 }
 
-void BufferProgram::find_arguments_under(std::span<const ValueId> results) {
+void BufferProgram::find_replacements(const BufferInterface& interface) {
   const Lowered& lowered = *compiled_->lowered;
   const ResultsInPlace in_place(*tape_, lowered, plan().schedule);
-  arguments_under_.resize(results.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results_[i].from != Result::From::made) continue;
-    const auto found = std::ranges::find(lowered.results(), results[i], &Lowered::Result::recorded);
-    const ValueId made = lowered.graph().storage(found->value);
-    for (const ValueId under : in_place.sources_under(made)) {
-      const auto sources = instructions()->sources();
-      const auto source = static_cast<std::size_t>(
-          std::ranges::find(sources, lowered.recorded(under)) - sources.begin());
-      const auto argument = std::ranges::find(arguments_, source);
-      if (std::ranges::count(arguments_, source) != 1) continue;
-      arguments_under_[i].push_back(static_cast<std::size_t>(argument - arguments_.begin()));
+  for (const auto& [argument, result] : interface.donations) {
+    const auto at = std::ranges::find(interface.results, result) - interface.results.begin();
+    const auto given =
+        std::ranges::find(interface.arguments, argument) - interface.arguments.begin();
+    const Result& made = results_[static_cast<std::size_t>(at)];
+    const std::size_t source = arguments_[static_cast<std::size_t>(given)];
+    if (made.from != Result::From::made || std::ranges::count(arguments_, source) != 1) continue;
+    const auto found = std::ranges::find(lowered.results(), result, &Lowered::Result::recorded);
+    const ValueId root = lowered.graph().storage(found->value);
+    const std::vector<ValueId> sources = in_place.find(root).sources;
+    const auto is_argument = [&](ValueId each) { return lowered.recorded(each) == argument; };
+    if (std::ranges::none_of(sources, is_argument)) continue;
+    replacements_.emplace_back(static_cast<std::size_t>(at), static_cast<std::size_t>(given));
+    if (verifies_passes()) {
+      verify_replacement(*instructions(), instructions()->source_place(source),
+                         instructions()->source_place(made.place));
     }
   }
 }
@@ -87,8 +93,7 @@ BufferProgram::Result BufferProgram::find(ValueId value) const {
 bool BufferProgram::may_write_over(std::size_t result, std::size_t argument) const {
   const Result& made = results_[result];
   if (made.from == Result::From::argument) return made.place == argument;
-  const std::vector<std::size_t>& allowed = arguments_under_[result];
-  return std::ranges::find(allowed, argument) != allowed.end();
+  return std::ranges::find(replacements_, std::pair(result, argument)) != replacements_.end();
 }
 
 OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tape,
@@ -101,7 +106,7 @@ OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tap
   ProgramSpec spec{targets,         interface.backward_begins, {},
                    options.threads, options.machine,           options.costs.get()};
   spec.results_in_buffers = true;
-  spec.donated = interface.donated;
+  spec.donations = interface.donations;
   ProgramCache own;
   const CompileContext context{
       .cache = cache != nullptr ? *cache : own, .loops = &loops, .fit_caches = false};

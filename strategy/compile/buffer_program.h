@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/or_refusal.h"
@@ -56,14 +57,14 @@ class BufferProgram {
   std::span<const std::size_t> arguments() const { return arguments_; }
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
   std::span<const Result> results() const { return results_; }
-  /// True if a run may write a result over an argument, given by their numbers: it replaces the
-  /// argument in place, after all other reads. Also true if the result is the argument itself. Two
-  /// results must not be written over the same argument.
+  /// True if a run may write a result over an argument that was donated to it, given by their
+  /// numbers: it replaces the argument in place, after all other reads. Also true if the result is
+  /// the argument itself. Two results must not be written over the same argument.
   bool may_write_over(std::size_t result, std::size_t argument) const;
 
  private:
   Result find(ValueId value) const;
-  void find_arguments_under(std::span<const ValueId> results);
+  void find_replacements(const BufferInterface& interface);
 
   std::shared_ptr<const Tape> tape_;
   std::shared_ptr<const CompiledProgram> compiled_;
@@ -74,7 +75,7 @@ class BufferProgram {
   double serial_seconds_ = 0;
   std::vector<std::size_t> arguments_;
   std::vector<Result> results_;
-  std::vector<std::vector<std::size_t>> arguments_under_;  // by result that the run makes
+  std::vector<std::pair<std::size_t, std::size_t>> replacements_;  // of arguments by results
 };
 using BufferProgramPtr = std::shared_ptr<const BufferProgram>;
 

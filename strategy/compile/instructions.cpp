@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "autodiff/operations/leaf.h"
 #include "checkpoint/lanes.h"
@@ -20,7 +21,7 @@ class Instructions::Builder {
 
   void build(const Schedule& schedule) {
     find_sources();
-    if (made_.lowered_->has_donated()) find_results_in_place(schedule);
+    find_results_in_place(schedule);
     open_present();
     for (std::uint32_t step = 0; step < schedule.steps.size(); ++step) {
       const Step action = schedule.steps[step];
@@ -59,12 +60,11 @@ class Instructions::Builder {
 
   /// The interval of an earlier value in the buffer of a result stays empty.
   void find_results_in_place(const Schedule& schedule) {
-    const ResultsInPlace in_place(tape_, *made_.lowered_, schedule);
+    std::optional<ResultsInPlace> in_place;
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (!graph_.is_elsewhere(value)) continue;
-      for (ValueId made = in_place.before(value); made != none; made = in_place.before(made)) {
-        in_result_[made] = places_[value];
-      }
+      if (made_.lowered_->donated_to(value).empty()) continue;
+      if (!in_place) in_place.emplace(tape_, *made_.lowered_, schedule);
+      for (const ValueId before : in_place->find(value).before) in_result_[before] = places_[value];
     }
   }
 

@@ -35,7 +35,7 @@ const std::shared_ptr<const Lowered>& LoweredForms::get(const Tape& tape, const 
       return *seconds + spec.machine.seconds_per_node;
     });
   }
-  if (spec.results_in_buffers) made.place_results_elsewhere(spec.donated);
+  if (spec.results_in_buffers) made.place_results_elsewhere(spec.donations);
   if (verifies_passes()) verify(made, tape, spec.targets, by);
   lowered = std::make_shared<const Lowered>(std::move(made));
   return lowered;

@@ -37,8 +37,11 @@ const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const Progra
   append_fingerprint(spec.machine, fingerprint_);
   put(spec.costs != nullptr ? spec.costs->hash() : 0);
   put(spec.results_in_buffers);
-  put(spec.donated.size());
-  for (const ValueId value : spec.donated) put(value);
+  put(spec.donations.size());
+  for (const auto& [argument, result] : spec.donations) {
+    put(argument);
+    put(result);
+  }
   put(spec.afresh);
 
   const auto same = std::ranges::find_if(

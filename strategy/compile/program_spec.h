@@ -11,6 +11,14 @@ namespace palimpsest {
 
 class Profile;
 
+/// An argument over which the caller of a run would like a result to be written.
+struct Donation {
+  ValueId argument;  ///< a leaf
+  ValueId result;
+
+  bool operator==(const Donation&) const = default;
+};
+
 /// The targets to compile on a tape, and the machine to compile for. Budget, planner and permitted
 /// rewrites are in `RunOptions`.
 struct ProgramSpec {
@@ -23,8 +31,7 @@ struct ProgramSpec {
   /// Targets with storage of their own are written to buffers that the caller of a run provides
   /// (see `Lowered::place_results_elsewhere`).
   bool results_in_buffers = false;
-  /// Sources over which the caller of a run may let results be written.
-  std::span<const ValueId> donated = {};
+  std::span<const Donation> donations = {};
   bool afresh = false;  ///< present values are treated as absent
 };
 
@@ -40,7 +47,7 @@ struct BufferInterface {
   std::vector<ValueId> arguments;  ///< leaves
   std::vector<ValueId> results;    ///< may repeat, and may be arguments
   NodeId backward_begins;
-  std::vector<ValueId> donated = {};  ///< arguments that results should replace in place
+  std::vector<Donation> donations = {};
 
   bool operator==(const BufferInterface&) const = default;
 };

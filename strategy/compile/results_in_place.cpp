@@ -22,12 +22,23 @@ ResultsInPlace::ResultsInPlace(const Tape& tape, const Lowered& lowered, const S
   for (const ValueId target : graph_.targets()) wanted_[graph_.storage(target)] = true;
 }
 
-ValueId ResultsInPlace::before(ValueId value) const {
+ResultsInPlace::Replacement ResultsInPlace::find(ValueId result) const {
+  Replacement found;
+  if (lowered_.donated_to(result).empty()) return found;
+  for (ValueId value = result; value != none; value = replaced_value(value)) {
+    if (value != result) found.before.push_back(value);
+    found.sources = replaced_sources(value, result);
+    if (!found.sources.empty()) return found;
+  }
+  return {};
+}
+
+/// The value of another unit that `value` replaces in place; `none` if there is none.
+ValueId ResultsInPlace::replaced_value(ValueId value) const {
   const NodeId unit = graph_.producer(value);
   const int input = graph_.takes_over(value);
-  if (!lowered_.has_donated() || input < 0 || runs_[unit] != 1) return none;
+  if (input < 0 || runs_[unit] != 1) return none;
   const ValueId made = graph_.inputs(unit)[static_cast<std::size_t>(input)];
-  const NodeId maker = graph_.producer(made);
   const ValueType type = tape_.type(lowered_.recorded(value));
   const bool is_own = graph_.storage(made) == made && graph_.bytes(made) > 0 &&
                       !graph_.is_present(made) && !graph_.is_elsewhere(made) && !wanted_[made];
@@ -36,22 +47,16 @@ ValueId ResultsInPlace::before(ValueId value) const {
     return none;
   }
   // Made again, it would be written over the result.
-  if (runs_[maker] != 1 || readers_[made].size() != 1) return none;
+  if (runs_[graph_.producer(made)] != 1 || readers_[made].size() != 1) return none;
   for (std::uint32_t i = 0; i < graph_.output_count(unit); ++i) {
     const ValueId other = graph_.first_output(unit) + i;
     if (other != value && graph_.takes_over(other) == input) return none;
   }
-  const auto is_donated = [&](ValueId source) { return lowered_.is_donated(source); };
-  return std::ranges::any_of(replaced_by(value), is_donated) ? none : made;
+  return made;
 }
 
-std::vector<ValueId> ResultsInPlace::sources_under(ValueId result) const {
-  for (ValueId made = before(result); made != none; made = before(made)) result = made;
-  return replaced_by(result);
-}
-
-/// The sources that `value` may replace in place.
-std::vector<ValueId> ResultsInPlace::replaced_by(ValueId value) const {
+/// The sources donated to `result` that `value` may replace in place.
+std::vector<ValueId> ResultsInPlace::replaced_sources(ValueId value, ValueId result) const {
   const NodeId unit = graph_.producer(value);
   std::vector<ValueId> sources;
   if (runs_[unit] != 1) return sources;
@@ -59,8 +64,11 @@ std::vector<ValueId> ResultsInPlace::replaced_by(ValueId value) const {
   const std::span<const ValueId> inputs = graph_.inputs(unit);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ValueId source = graph_.storage(inputs[i]);
-    if (!graph_.is_source_value(source) || wanted_[source]) continue;
-    const ValueType before = tape_.type(lowered_.recorded(source));
+    const ValueId given = lowered_.recorded(source);
+    const std::span<const ValueId> donated = lowered_.donated_to(result);
+    const bool is_donated = std::ranges::find(donated, given) != donated.end();
+    if (!graph_.is_source_value(source) || !is_donated || wanted_[source]) continue;
+    const ValueType before = tape_.type(given);
     if (before.dtype == after.dtype && before.shape.elements() == after.shape.elements() &&
         replaces_in_place(value, i) && is_last_reader(unit, source)) {
       sources.push_back(source);
@@ -86,7 +94,7 @@ bool ResultsInPlace::is_last_reader(NodeId unit, ValueId source) const {
   std::vector<bool> needed(graph_.node_count());
   needed[unit] = true;
   for (NodeId each = unit + 1; each-- > 0;) {
-    if (!needed[each]) continue;
+    if (!needed[each] || runs_[each] == 0) continue;
     for (const ValueId input : graph_.inputs(each)) needed[graph_.producer(input)] = true;
   }
   return std::ranges::all_of(readers, [&](NodeId reader) {

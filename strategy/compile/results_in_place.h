@@ -7,23 +7,25 @@
 
 namespace palimpsest {
 
-/// How a run makes results in place, in the buffers that its caller provides. Valid for one
-/// schedule. Refers to its arguments.
+/// Finds results by which a run may replace donated arguments, in place and after all other reads
+/// of them. Valid for one schedule. Refers to its arguments.
 class ResultsInPlace {
  public:
   ResultsInPlace(const Tape& tape, const Lowered& lowered, const Schedule& schedule);
 
-  /// The value that lies in the buffer of `value`, a result or an earlier value there, until
-  /// `value` replaces it; `none` if there is none. Only programs with donated arguments have such
-  /// values, so that a result can replace an argument that an earlier value replaces.
-  ValueId before(ValueId value) const;
-  /// The sources of the graph over which the caller may let the run write a result. The first value
-  /// in its buffer replaces such a source in place, after all other reads. Two results must not be
-  /// written over the same source.
-  std::vector<ValueId> sources_under(ValueId result) const;
+  /// How a result replaces a source of the graph.
+  struct Replacement {
+    /// Any of these, which were donated to the result; empty if the run cannot replace one.
+    std::vector<ValueId> sources;
+    /// Values that lie in the buffer of the result until it is made, from the last to the first.
+    /// Each replaces the one before it. The first, or else the result, replaces the source.
+    std::vector<ValueId> before;
+  };
+  Replacement find(ValueId result) const;
 
  private:
-  std::vector<ValueId> replaced_by(ValueId value) const;
+  ValueId replaced_value(ValueId value) const;
+  std::vector<ValueId> replaced_sources(ValueId value, ValueId result) const;
   bool replaces_in_place(ValueId value, std::size_t input) const;
   bool is_last_reader(NodeId unit, ValueId source) const;
 

@@ -24,6 +24,17 @@ bool share_bytes(const Interval& a, const Interval& b) {
 /// The steps that have always ended when a step begins, in any execution order.
 class StepOrder {
  public:
+  /// Nothing for a program of many steps.
+  static std::optional<StepOrder> of(const Dependencies& dependencies) {
+    constexpr std::uint32_t most_steps = 1024;
+    if (dependencies.step_count() > most_steps) return {};
+    return StepOrder(dependencies);
+  }
+  bool precedes(std::uint32_t first, std::uint32_t second) const {
+    return (before_[std::size_t{words_} * second + first / 64] >> first % 64 & 1) != 0;
+  }
+
+ private:
   explicit StepOrder(const Dependencies& dependencies)
       : words_((dependencies.step_count() + 63) / 64),
         before_(std::size_t{words_} * dependencies.step_count()) {
@@ -35,11 +46,6 @@ class StepOrder {
       }
     }
   }
-  bool precedes(std::uint32_t first, std::uint32_t second) const {
-    return (before_[std::size_t{words_} * second + first / 64] >> first % 64 & 1) != 0;
-  }
-
- private:
   std::uint64_t* row(std::uint32_t step) { return before_.data() + std::size_t{words_} * step; }
 
   std::uint32_t words_;
@@ -55,10 +61,7 @@ class InstructionCheck {
         graph_(instructions.lowered().graph()),
         storages_(graph_.value_count()),
         touched_(instructions.intervals().size()) {
-    constexpr std::uint32_t most_steps = 1024;
-    if (instructions.dependencies().step_count() <= most_steps) {
-      order_.emplace(instructions.dependencies());
-    }
+    order_ = StepOrder::of(instructions.dependencies());
   }
 
   void check() {
@@ -288,6 +291,31 @@ void verify(const Graph& graph, const Plan& plan) {
 
 void verify(const Instructions& instructions, const Plan& plan) {
   InstructionCheck(instructions, plan).check();
+}
+
+void verify_replacement(const Instructions& instructions, Instructions::Place argument,
+                        Instructions::Place result) {
+  const auto reads = [&](const Instructions::Instruction& step) {
+    const auto inputs = instructions.places().subspan(step.first_operand, step.inputs);
+    return step.operation != nullptr && std::ranges::find(inputs, argument) != inputs.end();
+  };
+  const auto writes = [&](const Instructions::Instruction& step) {
+    const auto outputs =
+        instructions.places().subspan(step.first_operand + step.inputs, step.outputs);
+    return step.operation != nullptr && std::ranges::find(outputs, result) != outputs.end();
+  };
+  const std::optional<StepOrder> order = StepOrder::of(instructions.dependencies());
+  const auto steps = instructions.steps();
+  const auto writer =
+      static_cast<std::uint32_t>(std::ranges::find_if(steps, writes) - steps.begin());
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    if (step == writer || !reads(steps[step])) continue;
+    require_rule(step < writer && (!order || order->precedes(step, writer)),
+                 "an argument is read after a result is written over it", step);
+  }
+  for (const Instructions::Held& each : instructions.results()) {
+    require_rule(each.place != argument, "a result that is an argument is written over");
+  }
 }
 
 }  // namespace palimpsest

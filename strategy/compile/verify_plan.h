@@ -23,4 +23,11 @@ void verify(const Graph& graph, const Plan& plan);
 /// - Each result lies where it was computed last.
 void verify(const Instructions& instructions, const Plan& plan);
 
+/// Checks that a run may write the result in place `result` over the argument in place `argument`.
+/// Throws `InternalError` unless the first step that writes to `result` waits for all others that
+/// read `argument`, and no result is copied from `argument`. The order is checked in programs of up
+/// to 1,024 steps.
+void verify_replacement(const Instructions& instructions, Instructions::Place argument,
+                        Instructions::Place result);
+
 }  // namespace palimpsest

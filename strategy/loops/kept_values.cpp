@@ -176,13 +176,15 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   }
   for (const ValueId value : kept.values) add(value, true);
   for (const ValueId value : std::span(given).subspan(own.size())) add(value, true);
-  for (const ValueId value : backward.interface().donated) {
-    const auto from_end = given.end() - std::ranges::find(given, value);
-    program.donated.push_back(*(program.arguments.end() - from_end));
-  }
   const std::vector<Var> made =
       Trace::copy(from, *tape, arguments, values, backward.interface().results);
   for (const Var& each : made) program.results.push_back(each.id());
+  const std::vector<ValueId>& results = backward.interface().results;
+  for (const auto& [argument, result] : backward.interface().donations) {
+    const auto from_end = given.end() - std::ranges::find(given, argument);
+    const auto at = std::ranges::find(results, result) - results.begin();
+    program.donations.push_back({*(program.arguments.end() - from_end), program.results[at]});
+  }
   take_state_budgets(*tape);
   return {tape, std::move(program)};
 }

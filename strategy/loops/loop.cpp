@@ -88,7 +88,8 @@ Cost StepPrograms::cost(Bytes budget) const {
   BufferProgramPtr program;
   {
     const std::lock_guard lock(*mutex_);
-    program = programs_.find_for(budget);
+    const bool is_last = last_.program != nullptr && last_.budget == budget;
+    program = is_last ? last_.program : programs_.find_for(budget);
   }
   if (program == nullptr) program = get(1, budget);
   const double runs = 1 + program->plan().compute_overhead();
@@ -227,7 +228,6 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
   for (const std::size_t i : carried_) {
     seed(step.next[i]);
     xs.push_back(tape.var(step.state[i]));
-    made.program.donated.push_back(seeds.back().id());
   }
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     if (requested_.outputs[i]) seed(step.outputs[i]);
@@ -239,15 +239,19 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
     // The previous sum comes first, as it does where steps are recorded one by one.
     seed(step.captured[i]);
     xs.push_back(tape.var(step.captured[i]));
-    made.program.donated.push_back(seeds.back().id());
   }
   const std::vector<Var> gradients = vjp(ys, xs, seeds, where_);
   for (const Var& each : seeds) made.program.arguments.push_back(each.id());
   for (const Var& each : gradients) made.program.results.push_back(each.id());
+  for (std::size_t i = 0; i < carried_.size(); ++i) {
+    made.program.donations.push_back({seeds[i].id(), gradients[i].id()});
+  }
   for (std::size_t i = 0; i < summed_.size(); ++i) {
     const std::size_t from_end = summed_.size() - i;
-    made.untouched.push_back(gradients[gradients.size() - from_end] ==
-                             seeds[seeds.size() - from_end]);
+    const Var& before = seeds[seeds.size() - from_end];
+    const Var& after = gradients[gradients.size() - from_end];
+    made.program.donations.push_back({before.id(), after.id()});
+    made.untouched.push_back(after == before);
   }
   return made;
 }

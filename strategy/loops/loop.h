@@ -40,6 +40,7 @@ class StepPrograms {
   const BufferInterface& interface() const { return interface_; }
 
  private:
+  /// The mutex must be locked.
   OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
 
   /// What `get` returned last: each run of a loop asks for it several times.

@@ -122,7 +122,7 @@ class Search {
     if (!std::isfinite(least_cost)) {
       const std::vector<Bytes> smaller = shares();
       for (const Bytes share : smaller) consider({0, share});
-      if (!std::isfinite(least_cost)) best = {0, smaller.back()};
+      if (!std::isfinite(least_cost)) best = {0, least_share(smaller)};
     }
     set(best);
     if (leaves_threads_idle(loops_, spec_.threads)) make_states_ahead(best);
@@ -198,6 +198,21 @@ class Search {
       high = std::max(high, largest_share(loops_[i].gradients, spec_.threads));
     }
     return shares_between(low, high);
+  }
+  /// The share with which the loops take least, one of these or no limit. Where a step recomputes
+  /// less, it may make more adjoints in place.
+  Bytes least_share(std::vector<Bytes> shares) const {
+    std::ranges::reverse(shares);
+    shares.push_back(unlimited);
+    const auto bytes = [&](Bytes share) {
+      Bytes most = 0;
+      for (const std::size_t i : flexible_) {
+        most = std::max(most,
+                        bytes_beside_states(loops_[i].gradients, {.share = share}, spec_.threads));
+      }
+      return most;
+    };
+    return *std::ranges::min_element(shares, {}, bytes);
   }
   void set(const LoopDivision& division) {
     for (const std::size_t i : flexible_) {

@@ -120,10 +120,13 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   attempt(unlimited);
   if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
   const Bytes smallest = smallest_share(gradients, threads);
-  const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
+  std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
   std::ranges::for_each(shares, attempt);
   if (best) return *best;
-  const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
+  // Where a step recomputes less, it may make more adjoints in place.
+  shares.push_back(unlimited);
+  std::ranges::transform(shares, shares.begin(), beside_states);
+  const Bytes least = std::ranges::min(shares) + snapshot_bytes(0, loop);
   throw BudgetError(
       "[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
           std::to_string(budget) + " bytes is too small; its steps and one held state need " +

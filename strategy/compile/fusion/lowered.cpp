@@ -337,11 +337,14 @@ Bytes Lowered::bytes() const {
          bytes_of_group * std::ssize(programs_);
 }
 
-void Lowered::place_results_elsewhere(std::span<const ValueId> donated) {
-  donated_.assign(donated.begin(), donated.end());
-  for (const Result& result : results_) {
-    const ValueId root = graph_.storage(result.value);
-    if (!graph_.is_source_value(root) && !graph_.is_elsewhere(root)) graph_.place_elsewhere(root);
+void Lowered::place_results_elsewhere(std::span<const Donation> donations) {
+  for (const auto& [recorded, value] : results_) {
+    const ValueId root = graph_.storage(value);
+    if (graph_.is_source_value(root)) continue;
+    if (!graph_.is_elsewhere(root)) graph_.place_elsewhere(root);
+    for (const auto& [argument, result] : donations) {
+      if (result == recorded) donated_[root].push_back(argument);
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "strategy/compile/fusion/epilogues.h"
 #include "strategy/compile/fusion/fused_kernel.h"
 #include "strategy/compile/fusion/simplification.h"
+#include "strategy/compile/program_spec.h"
 
 namespace palimpsest {
 
@@ -42,13 +43,12 @@ class Lowered {
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
   /// Lets the caller of the run provide the memory of targets that own their storage and are not
-  /// sources. In the instructions they then count as sources. `donated` are recorded sources over
-  /// which the caller may let targets be written.
-  void place_results_elsewhere(std::span<const ValueId> donated = {});
-  bool has_donated() const { return !donated_.empty(); }
-  /// True for a source of the graph that was donated.
-  bool is_donated(ValueId source) const {
-    return std::ranges::find(donated_, recorded_[source]) != donated_.end();
+  /// sources. In the instructions they then count as sources.
+  void place_results_elsewhere(std::span<const Donation> donations = {});
+  /// The recorded sources that the caller donated to a target with storage of its own.
+  std::span<const ValueId> donated_to(ValueId target) const {
+    const auto found = donated_.find(target);
+    return found == donated_.end() ? std::span<const ValueId>() : found->second;
   }
 
   /// Approximate bytes of this object.
@@ -112,7 +112,7 @@ class Lowered {
   std::vector<FusedKernel> programs_;
   std::vector<Epilogue> epilogues_;
   std::vector<Result> results_;
-  std::vector<ValueId> donated_;
+  std::map<ValueId, std::vector<ValueId>> donated_;   // by root of a target
   Simplification::FoldedConstants folded_constants_;  // ordered by node
   std::uint32_t common_subexpressions_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "palimpsest.h"
+#include "strategy/compile/verify_plan.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/run/buffer_runner.h"
 
@@ -22,10 +23,9 @@ struct Recorded {
   std::shared_ptr<Tape> tape = std::make_shared<Tape>();
   std::vector<Var> arguments;
   std::vector<Var> results;
-  std::vector<std::size_t> donated;
+  std::vector<std::pair<std::size_t, std::size_t>> donations;  // of arguments to results
 
-  Var argument(bool is_donated) {
-    if (is_donated) donated.push_back(arguments.size());
+  Var argument() {
     arguments.push_back(tape->parameter(Tensor::zeros({count}, DType::f64)));
     return arguments.back();
   }
@@ -34,7 +34,9 @@ struct Recorded {
     BufferInterface interface{{}, {}, static_cast<NodeId>(tape->node_count())};
     for (const Var& each : arguments) interface.arguments.push_back(each.id());
     for (const Var& each : results) interface.results.push_back(each.id());
-    for (const std::size_t each : donated) interface.donated.push_back(arguments[each].id());
+    for (const auto& [argument, result] : donations) {
+      interface.donations.push_back({arguments[argument].id(), results[result].id()});
+    }
     LoopBudgets loops;
     return compile_for_buffers(tape, interface, options, loops);
   }
@@ -71,14 +73,15 @@ Var shifted(const Var& x) { return roll(x, 1, 0); }
 /// A sum to which several groups add in turn.
 Recorded summed() {
   Recorded step;
-  const Var sum = step.argument(true);
-  Var x = step.argument(false);
+  const Var sum = step.argument();
+  Var x = step.argument();
   Var total = sum;
   for (int i = 0; i < 3; ++i) {
     x = shifted(x) * 0.5;
     total = total + x * x;
   }
   step.results = {total, x};
+  step.donations = {{0, 0}, {1, 0}, {1, 1}};
   return step;
 }
 
@@ -100,10 +103,11 @@ TEST_CASE("results in place: a sum over several groups lies in the buffer of the
 
 TEST_CASE("results in place: an argument is replaced after all other reads of it") {
   Recorded step;
-  const Var x = step.argument(true);
-  const Var w = step.argument(false);
+  const Var x = step.argument();
+  const Var w = step.argument();
   const Var early = shifted(tanh(x * w));
   step.results = {x + early, early};
+  step.donations = {{0, 0}};
   const BufferProgramPtr program = *step.compiled({.threads = 2});
   CHECK(program->may_write_over(0, 0));
   CHECK(run(program, 2, 2, {}, NativeCode::off) == run(program, 2, 2, {{0, 0}}, NativeCode::off));
@@ -116,42 +120,74 @@ TEST_CASE("results in place: an argument is replaced after all other reads of it
   CHECK_FALSE((*step.compiled({.threads = 1}))->may_write_over(0, 0));
 }
 
-TEST_CASE("results in place: a donated argument comes before a value of the run") {
+TEST_CASE("results in place: the argument that was donated to a result, and no other") {
   Recorded step;
-  const Var x = step.argument(true);
-  const Var w = step.argument(false);
+  const Var x = step.argument();
+  const Var w = step.argument();
   step.results = {x + cumsum(w, 0)};
+  step.donations = {{0, 0}};
   CHECK((*step.compiled({.threads = 1}))->may_write_over(0, 0));
-  step.donated = {1};
+  step.donations = {{1, 0}};
   CHECK_FALSE((*step.compiled({.threads = 1}))->may_write_over(0, 0));
+
+  // All groups of the first sum read what was donated to the second one.
+  Recorded both;
+  const Var a = both.argument();
+  const Var b = both.argument();
+  const auto sum_of = [&](const Var& begin, const Var& factor) {
+    Var total = begin;
+    Var x = both.arguments.back();
+    for (int i = 0; i < 3; ++i) {
+      x = shifted(x) * 0.5;
+      total = total + x * factor;
+    }
+    return total;
+  };
+  const Var weights = both.argument();
+  both.results = {sum_of(a, b), sum_of(b, weights * weights)};
+  both.donations = {{0, 0}, {1, 1}};
+  const BufferProgramPtr program = *both.compiled({.threads = 1});
+  CHECK(program->may_write_over(0, 0));
+  CHECK_FALSE(program->may_write_over(0, 1));
 }
 
 TEST_CASE("results in place: what a schedule makes again replaces nothing") {
   const Recorded step = summed();
   const ValueId result = step.results[0].id();
   Lowered lowered = Lowered::fused(*step.tape, {&result, 1}, 1, step.tape->node_count(), {});
-  const ValueId donated = step.arguments[0].id();
-  lowered.place_results_elsewhere({&donated, 1});
+  const Donation donation{step.arguments[0].id(), result};
+  lowered.place_results_elsewhere({&donation, 1});
   const Graph& graph = lowered.graph();
   const Schedule once = make_plan(graph, *keep_all()).schedule;
   const ValueId made = lowered.results()[0].value;
-  const ResultsInPlace in_place(*step.tape, lowered, once);
-  const ValueId before = in_place.before(made);
-  REQUIRE(before != none);
-  REQUIRE(!in_place.sources_under(made).empty());
-  for (const ValueId each : {before, made}) {
+  const auto found = ResultsInPlace(*step.tape, lowered, once).find(made);
+  REQUIRE(found.sources.size() == 1);
+  REQUIRE(!found.before.empty());
+  for (const ValueId each : {found.before[0], made}) {
     Schedule twice = once;
     twice.steps.push_back(Step::compute(graph.producer(each)));
-    CHECK(ResultsInPlace(*step.tape, lowered, twice).before(made) == none);
-    CHECK(ResultsInPlace(*step.tape, lowered, twice).sources_under(made).empty());
+    CHECK(ResultsInPlace(*step.tape, lowered, twice).find(made).sources.empty());
   }
+}
+
+TEST_CASE("results in place: verification finds an argument that is read too late") {
+  Recorded step;
+  const Var x = step.argument();
+  const Var w = step.argument();
+  step.results = {x + w, shifted(x), w};
+  const BufferProgramPtr program = *step.compiled({.threads = 1});
+  const Instructions& made = *program->instructions();
+  const auto argument = [&](std::size_t i) { return made.source_place(program->arguments()[i]); };
+  const auto result = [&](std::size_t i) { return made.source_place(program->results()[i].place); };
+  CHECK_THROWS_AS(verify_replacement(made, argument(0), result(0)), InternalError);
+  CHECK_THROWS_AS(verify_replacement(made, argument(1), result(0)), InternalError);
 }
 
 /// Random elementwise operations, shifts and products on vectors.
 Recorded random_step() {
   Recorded step;
   const auto arguments = *rc::gen::inRange(1, 5);
-  for (int i = 0; i < arguments; ++i) step.argument(*rc::gen::arbitrary<bool>());
+  for (int i = 0; i < arguments; ++i) step.argument();
   std::vector<Var> values = step.arguments;
   const auto any = [&] { return values[*rc::gen::inRange<std::size_t>(0, values.size())]; };
   const auto late = [&] {
@@ -187,7 +223,12 @@ Recorded random_step() {
     }
   }
   const auto results = *rc::gen::inRange(1, 5);
-  for (int i = 0; i < results; ++i) step.results.push_back(i == 0 ? values.back() : late());
+  for (int i = 0; i < results; ++i) {
+    step.results.push_back(i == 0 ? values.back() : late());
+    for (int j = 0; j < arguments; ++j) {
+      if (*rc::gen::arbitrary<bool>()) step.donations.emplace_back(j, i);
+    }
+  }
   return step;
 }
 
@@ -204,7 +245,7 @@ TEST_CASE("results in place: random programs give the same bits", "[native]") {
       if (!compiled) {
         options.memory_budget = compiled.refusal().smallest_feasible();
         compiled = step.compiled(options);
-        if (!compiled) return;
+        RC_ASSERT(compiled);
       }
     }
     const BufferProgramPtr& program = *compiled;
@@ -217,6 +258,9 @@ TEST_CASE("results in place: random programs give the same bits", "[native]") {
         if (program->results()[result].from != BufferProgram::Result::From::made) continue;
         over[result] = argument;
         is_taken[argument] = true;
+        const Instructions& made = *program->instructions();
+        verify_replacement(made, made.source_place(program->arguments()[argument]),
+                           made.source_place(program->results()[result].place));
       }
     }
     RC_CLASSIFY(!over.empty());
@@ -227,7 +271,7 @@ TEST_CASE("results in place: random programs give the same bits", "[native]") {
     const auto apart = run(program, arguments, results, {}, NativeCode::off);
     RC_ASSERT(apart == run(program, arguments, results, over, native));
     Recorded plain = step;
-    plain.donated.clear();
+    plain.donations.clear();
     const BufferProgramPtr other = *plain.compiled({.threads = 1, .fuse = false});
     RC_ASSERT(apart == run(other, arguments, results, {}, NativeCode::off));
   });
