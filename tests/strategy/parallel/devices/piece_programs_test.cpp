@@ -1,5 +1,6 @@
 #include "strategy/parallel/partition/piece_programs.h"
 
+#include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/unary.h"
