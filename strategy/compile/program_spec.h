@@ -6,18 +6,11 @@
 #include "autodiff/tape.h"
 #include "checkpoint/machine.h"
 #include "strategy/base/options.h"
+#include "strategy/compile/fusion/donation.h"
 
 namespace palimpsest {
 
 class Profile;
-
-/// An argument over which the caller of a run would like a result to be written.
-struct Donation {
-  ValueId argument;  ///< a leaf
-  ValueId result;
-
-  bool operator==(const Donation&) const = default;
-};
 
 /// The targets to compile on a tape, and the machine to compile for. Budget, planner and permitted
 /// rewrites are in `RunOptions`.

@@ -8,10 +8,10 @@
 
 #include "checkpoint/schedule.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/compile/fusion/donation.h"
 #include "strategy/compile/fusion/epilogues.h"
 #include "strategy/compile/fusion/fused_kernel.h"
 #include "strategy/compile/fusion/simplification.h"
-#include "strategy/compile/program_spec.h"
 
 namespace palimpsest {
 
