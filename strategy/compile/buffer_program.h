@@ -57,9 +57,9 @@ class BufferProgram {
   std::span<const std::size_t> arguments() const { return arguments_; }
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
   std::span<const Result> results() const { return results_; }
-  /// True if a run may write a result over an argument that was donated to it, given by their
-  /// numbers: it replaces the argument in place, after all other reads. Also true if the result is
-  /// the argument itself. Two results must not be written over the same argument.
+  /// By their numbers: true if a run may write a result over an argument that was donated to it.
+  /// The result replaces the argument in place, after all other reads. Also true if it is the
+  /// argument itself. Two results must not be written over the same argument.
   bool may_write_over(std::size_t result, std::size_t argument) const;
 
  private:

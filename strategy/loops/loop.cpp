@@ -88,8 +88,8 @@ Cost StepPrograms::cost(Bytes budget) const {
   BufferProgramPtr program;
   {
     const std::lock_guard lock(*mutex_);
-    const bool is_last = last_.program != nullptr && last_.budget == budget;
-    program = is_last ? last_.program : programs_.find_for(budget);
+    program = programs_.find_for(budget);
+    if (program == nullptr && last_.budget == budget) program = last_.program;
   }
   if (program == nullptr) program = get(1, budget);
   const double runs = 1 + program->plan().compute_overhead();
