@@ -43,7 +43,7 @@ class StepPrograms {
   /// The mutex must be locked.
   OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
 
-  /// What `get` returned last: each run of a loop asks for it several times.
+  /// The program that `get` returned last. Each run of a loop asks for it several times.
   struct Last {
     int threads;
     Bytes budget;
