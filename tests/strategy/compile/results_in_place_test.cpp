@@ -91,7 +91,7 @@ TEST_CASE("results in place: a sum over several groups lies in the buffer of the
   CHECK(program->may_write_over(0, 0));
   CHECK_FALSE(program->may_write_over(0, 1));  // is shifted
   CHECK_FALSE(program->may_write_over(1, 1));
-  // No interval of the arena holds a sum.
+  // Earlier values of the sum lie there too.
   std::size_t in_result = 0;
   const Instructions& made = *program->instructions();
   const std::size_t place = made.source_place(program->results()[0].place);
