@@ -20,9 +20,8 @@ void verify(const Graph& graph, const Plan& plan);
 /// - Dependencies order every read after the write. They order every write to reused bytes after
 ///   all earlier reads and writes of those bytes. So any execution order is safe. This is
 ///   checked in programs of up to 1,024 steps.
-/// - Each result lies where it was computed last. Earlier values in its buffer are read before it
-/// is
-///   written there.
+/// - Each result lies where it was computed last. Earlier values in its buffer are read
+///   before it is written there.
 void verify(const Instructions& instructions, const Plan& plan);
 
 /// Checks that a run may write the result in place `result` over the argument in place `argument`.
