@@ -1,3 +1,4 @@
+#include <array>
 #include <limits>
 
 #include "strategy/backward.h"
@@ -83,19 +84,23 @@ TEST_CASE("known steps of random programs have the bits of others, at any budget
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     Tape once;
     const Gradients expected = backward(record_random(once, seed, 40).loss);
-    const Bytes least = [&] {
+    const auto least = [&](int threads) {
       Tape tape;
       try {
-        return plan_backward(record_random(tape, seed, 40).loss, {.memory_budget = 1})
+        return plan_backward(record_random(tape, seed, 40).loss,
+                             {.memory_budget = 1, .threads = threads})
             .predicted_peak();
       } catch (const BudgetError& error) {
         return error.smallest_feasible();
       }
-    }();
+    };
+    const std::array leasts{least(1), least(2)};
     Loop loop;
     bool known = false;
-    for (const Bytes budget : {unlimited, unlimited, unlimited, least, least, unlimited}) {
+    for (const bool is_limited : {false, false, false, true, true, false}) {
       for (const int threads : {1, 2}) {
+        const Bytes budget =
+            is_limited ? leasts.at(static_cast<std::size_t>(threads - 1)) : unlimited;
         loop.tape.clear();
         const RandomProgram program = record_random(loop.tape, seed, 40);
         known = loop.knows(program.loss);
