@@ -85,6 +85,44 @@ TEST_CASE("a step is planned in a share of a loop's own budget") {
   CHECK(backward(narrow.loss).report().loops.at(0).step_budget > 0);
 }
 
+TEST_CASE("no budget below the one that a loop names is enough") {
+  const int body = GENERATE(0, 1, 2);
+  // Of these steps, a whole one makes more adjoints in place than one in a share of the budget.
+  const auto step = [&](const Var& x, const Var& a, const Var& b) {
+    if (body == 0) {
+      const Var y = x * 0.7 + b;
+      return y - tanh(y * 0.7 + a + x) * 0.5;
+    }
+    if (body == 1) {
+      const Var y = x - x * x * 0.5;
+      return ((tanh(y + x) * 0.7 + a) * 0.7 + b) * 0.7 + a;
+    }
+    const Var y = x * 0.7 + b;
+    return tanh(roll(tanh(y * 2.0), 1, 0) * 0.7 + a + y);
+  };
+  const auto named = [&](Bytes budget) {
+    Tape tape;
+    const Var a = tape.parameter(wave(144));
+    const Var b = tape.parameter(wave(144));
+    const Var end = scan(tape.parameter(wave(144)), 3,
+                         [&](const Var& x, const StepNumber&) { return step(x, a, b); });
+    try {
+      backward(sum(end * end), {.memory_budget = budget, .threads = 1});
+    } catch (const BudgetError& error) {
+      return error.smallest_feasible();
+    }
+    return Bytes{0};
+  };
+  const Bytes smallest = named(1);
+  REQUIRE(smallest > 0);
+  CHECK(named(smallest) == 0);
+  const auto line = static_cast<Bytes>(buffer_alignment);
+  for (const Bytes less : {Bytes{1}, line, 2 * line, 6 * line, 12 * line, 18 * line, 36 * line}) {
+    CAPTURE(body, smallest, less);
+    CHECK(named(smallest - less) == smallest);
+  }
+}
+
 TEST_CASE("a loop in a loop shares the budget of a step") {
   const auto run = [](Bytes budget, Bytes* smallest) {
     Tape tape;
