@@ -221,6 +221,7 @@ class Sweep {
     std::fill_n(result_, n_ * n_ * static_cast<std::int64_t>(ring_.size), 0.0);
     const std::int64_t singular = n_ - rank;
     if (singular > std::max(k_ + 1, most_minor_rows)) return;
+    // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): the rank is at most n
     const std::uint64_t all = (std::uint64_t{1} << singular) - 1;
     minor(rank, all, all, rest_, minors_);
     for (std::int64_t i = 0; i < singular; ++i) {
