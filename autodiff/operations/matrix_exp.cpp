@@ -53,7 +53,7 @@ double one_norm(View<double> a) {
 /// Degree of the Padé approximation, and how often the matrix is halved before (Higham, 2005, table
 /// 2.3).
 struct Scaling {
-  int degree;
+  int degree = 0;
   int halvings = 0;
 
   explicit Scaling(double norm) {
