@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <type_traits>
 
@@ -53,7 +54,9 @@ void check_finite(const From* from, const To* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     if (!is_infinite(to[i]) || !std::isfinite(from[i])) continue;
     const DType dtype = dtype_of<To>();
-    throw ArgumentError("[snapshot] " + std::to_string(from[i]) + " is too large for " +
+    std::ostringstream number;
+    number << from[i];
+    throw ArgumentError("[snapshot] " + number.str() + " is too large for " +
                         std::string(name_of(dtype)) + ", the dtype of this stored state; use " +
                         (dtype == DType::f16 ? "Codec::half or " : "") + "Codec::exact");
   }

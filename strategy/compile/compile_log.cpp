@@ -231,7 +231,7 @@ void CompileLog::write_where_environment_says() {
 void write_dump(std::string_view text) {
   static std::mutex mutex;  // programs of several threads are written one after the other
   const std::lock_guard lock(mutex);
-  const char* const path = std::getenv("PALIMPSEST_DUMP_FILE");
+  const char* const path = ::secure_getenv("PALIMPSEST_DUMP_FILE");
   if (path == nullptr || *path == '\0') {
     std::cerr << text;
     return;

@@ -210,8 +210,9 @@ ExportedC export_c(const Program& program, const ExportOptions& options, Where w
 }
 
 void write_files(const ExportedC& exported, const std::string& folder) {
-  write_file(folder + "/" + exported.name + ".h", exported.header, "write_files");
-  write_file(folder + "/" + exported.name + ".c", exported.source, "write_files");
+  const std::string path = (folder.empty() ? "." : folder) + "/" + exported.name;
+  write_file(path + ".h", exported.header, "write_files");
+  write_file(path + ".c", exported.source, "write_files");
 }
 
 }  // namespace palimpsest

@@ -34,7 +34,7 @@ ExportNames::ExportNames(const Program& program, const ProgramParts& parts,
     throw ArgumentError("export_c",
                         "the name '" + options.name +
                             "' is no C identifier; give letters, digits and underscores, with a "
-                            "letter first",
+                            "letter first, but no word of the language",
                         where);
   }
   if (updates && parts.differentiated == 0) {

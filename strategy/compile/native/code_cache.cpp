@@ -26,13 +26,30 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "palimpsest code ";
 
-/// True if nobody but this user, or root, can change what `path` names. The folders above must be
-/// private too.
+/// True if `path` is a file or folder of this user that nobody else can write.
 bool is_private(const std::string& path, bool folder) {
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return false;
   if (folder ? !S_ISDIR(facts.st_mode) : !S_ISREG(facts.st_mode)) return false;
   return facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/// True if nobody but this user, or root, can replace what lies in the folder.
+bool has_safe_entries(const std::string& folder) {
+  struct stat facts{};
+  if (::stat(folder.c_str(), &facts) != 0) return false;
+  const bool others_write = (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  return (facts.st_uid == ::geteuid() || facts.st_uid == 0) &&
+         (!others_write || (facts.st_mode & S_ISVTX) != 0);
+}
+
+/// Makes a folder and those above it, for this user only.
+void make_private(const fs::path& folder) {
+  std::error_code error;
+  if (folder != folder.parent_path() && !fs::exists(folder, error)) {
+    make_private(folder.parent_path());
+    ::mkdir(folder.c_str(), 0700);
+  }
 }
 
 /// The folder for later processes; empty if it cannot be made.
@@ -43,9 +60,9 @@ std::string kept_folder() {
     if (home.empty() || home.front() != '/') return {};
     base = home + "/.cache";
   }
-  std::error_code error;
-  fs::create_directories(base, error);
+  make_private(base);
   const std::string folder = base + "/palimpsest";
+  if (!has_safe_entries(base)) return {};
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return {};
   const bool can_use = is_private(folder, true) && ::access(folder.c_str(), W_OK | X_OK) == 0;
   return can_use ? folder : std::string();
@@ -68,8 +85,7 @@ class TemporaryFolder {
     if (!path_.empty()) return path_;
     std::error_code error;
     const fs::path base = fs::temp_directory_path(error);
-    if (error) return {};
-    std::string pattern = base.string() + "/palimpsest-XXXXXX";
+    std::string pattern = (error ? "/tmp" : base.string()) + "/palimpsest-XXXXXX";
     if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
     return path_;
   }
@@ -83,6 +99,12 @@ class TemporaryFolder {
 TemporaryFolder& temporary_folder() {
   static TemporaryFolder folder;
   return folder;
+}
+
+/// True for names that begin with a key. Everything else in the folder is the user's.
+bool is_key(std::string_view name) {
+  return name.size() == code_key_length &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 std::string content_of(const std::string& path) {
@@ -148,15 +170,19 @@ void CodeCache::trim() const {
   std::error_code error;
   for (fs::directory_iterator file(folder_, error), end; !error && file != end;
        file.increment(error)) {
+    const std::string name = file->path().filename().string();
+    if (!is_key(std::string_view(name).substr(0, code_key_length))) continue;
+    const std::string_view rest = std::string_view(name).substr(code_key_length);
     std::error_code unreadable;
-    const auto used_at = file->last_write_time(unreadable);
-    const bool is_old = fs::file_time_type::clock::now() - used_at > std::chrono::hours(24);
-    if (!unreadable && is_old && file->is_directory(unreadable)) {
-      fs::remove_all(file->path(), unreadable);  // of a process that was killed
-    }
-    if (file->path().extension() != ".so") continue;
-    const auto size = static_cast<std::int64_t>(file->file_size(unreadable));
+    const fs::file_type type = file->symlink_status(unreadable).type();
     const auto used = file->last_write_time(unreadable);
+    if (unreadable) continue;
+    if (type == fs::file_type::directory && rest.starts_with('-')) {
+      const bool is_old = fs::file_time_type::clock::now() - used > std::chrono::hours(24);
+      if (is_old) fs::remove_all(file->path(), unreadable);  // of a process that was killed
+    }
+    if (type != fs::file_type::regular || rest != ".so") continue;
+    const auto size = static_cast<std::int64_t>(file->file_size(unreadable));
     if (unreadable) continue;
     bytes += size;
     entries.push_back({used, size, file->path()});

@@ -5,10 +5,13 @@
 
 namespace palimpsest {
 
+/// Keys of entries have so many hexadecimal digits.
+inline constexpr std::size_t code_key_length = 32;
+
 /// The folder in which compiled code is kept for later processes: `$XDG_CACHE_HOME/palimpsest`, or
 /// `~/.cache/palimpsest`. Code from a folder that others can write would run with this user's
-/// rights. So such a folder is not used, but a private temporary one, which this process removes
-/// at its end.
+/// rights. So such a folder is not used, nor one that others could replace, but a private temporary
+/// one, which this process removes at its end.
 class CodeCache {
  public:
   CodeCache();
@@ -25,7 +28,8 @@ class CodeCache {
   /// True if there is a complete entry that only this user can write. Deletes a broken one.
   bool has(const std::string& key) const;
   /// Adds the library at `built` as an entry: marks it as complete and renames it. Then removes the
-  /// entries that have been unused for longest, if all together take more than `most_bytes`.
+  /// entries that have been unused for longest, if all together take more than `most_bytes`, and
+  /// what killed processes have left for a day. Other files in the folder are left alone.
   bool add(const std::string& key, const std::string& built) const;
 
   static constexpr std::int64_t most_bytes = 64 << 20;

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "autodiff/kernels/kernels.h"
 
@@ -29,7 +31,11 @@ std::vector<std::string> words(const std::string& text) {
 
 /// The path of a program; empty if there is none.
 std::string path_of(const std::string& program) {
-  const auto runs = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  const auto runs = [](const std::string& path) {
+    struct stat facts{};
+    return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
+  };
   if (program.find('/') != std::string::npos) return runs(program) ? program : std::string();
   std::istringstream folders(trusted_variable("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -43,7 +49,8 @@ std::string path_of(const std::string& program) {
 std::string version_of(const std::string& path) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0) return path;
-  return path + " " + std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtim.tv_sec);
+  return path + " " + std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtim.tv_sec) +
+         "." + std::to_string(facts.st_mtim.tv_nsec);
 }
 
 /// The instruction set of the kernels' level.
@@ -54,12 +61,33 @@ std::vector<std::string> level_options() {
   return {};
 }
 
-/// Runs a program and waits for it. Returns its exit status, or −1.
-int run(const std::vector<std::string>& command, const std::string& log,
-        const CompilePriority& priority) {
-  std::vector<char*> arguments;
-  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
+/// The environment of this process, with another folder for temporary files.
+std::vector<std::string> environment_with(const std::string& temporary_folder) {
+  std::vector<std::string> variables{"TMPDIR=" + temporary_folder};
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("TMPDIR=")) variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& each : texts) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// What became of a program.
+struct Ended {
+  std::string problem;   ///< why it could not be started
+  int status = 0;        ///< its exit status, or −1
+  bool is_known = true;  ///< false if the user's process does not keep the status of children
+};
+
+/// Runs a program and waits for it. It gets no open file of this process.
+Ended run(const std::vector<std::string>& command, const std::string& temporary_folder,
+          const std::string& log, const CompilePriority& priority) {
+  const std::vector<std::string> environment = environment_with(temporary_folder);
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
@@ -67,6 +95,7 @@ int run(const std::vector<std::string>& command, const std::string& log,
   ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_adddup2(&files, 1, 2);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);
   short flags = POSIX_SPAWN_SETPGROUP;  // so that all its processes can be ended
   if (priority.idle) {
     sched_param parameters{};
@@ -76,17 +105,17 @@ int run(const std::vector<std::string>& command, const std::string& log,
   }
   ::posix_spawnattr_setflags(&attributes, flags);
   pid_t child = -1;
-  const int failed =
-      ::posix_spawn(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  const int failed = ::posix_spawn(&child, command[0].c_str(), &files, &attributes,
+                                   pointers_to(command).data(), pointers_to(environment).data());
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return -1;
+  if (failed != 0) return {std::generic_category().message(failed), -1};
   const std::stop_callback end(priority.stop, [&] { ::kill(-child, SIGKILL); });
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
+    if (errno != EINTR) return {{}, 0, false};
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return {{}, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
 std::string first_line(const std::string& path) {
@@ -129,7 +158,9 @@ Compiler find_compiler() {
   for (const char* option :
        {"-std=gnu11", "-O3", "-w", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off",
         "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-fexceptions",
-        "-fno-tree-slp-vectorize", "-fno-semantic-interposition", "-Wl,-Bsymbolic"}) {
+        "-fno-tree-slp-vectorize", "-fno-semantic-interposition", "-Wl,-Bsymbolic",
+        // Options of CC must not undo these.
+        "-fno-fast-math", "-fvisibility=default"}) {
     found.command.emplace_back(option);
   }
   for (const std::string& option : level_options()) found.command.push_back(option);
@@ -142,11 +173,14 @@ std::string compile_library(const Compiler& compiler, const std::string& source_
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), {"-o", library_path, source_path});
   const std::string log = library_path + ".log";
-  const int status = run(command, log, priority);
-  const std::string message = status == 0 ? std::string() : first_line(log);
+  const std::string folder = library_path.substr(0, library_path.rfind('/'));
+  auto [problem, status, is_known] = run(command, folder, log, priority);
+  struct stat facts{};
+  if (!is_known && (::stat(library_path.c_str(), &facts) != 0 || facts.st_size == 0)) status = -1;
+  if (status != 0 && problem.empty()) problem = first_line(log);
   ::unlink(log.c_str());
   if (status == 0) return {};
-  return compiler.command[0] + " failed" + (message.empty() ? "" : ": " + message);
+  return compiler.command[0] + " failed" + (problem.empty() ? "" : ": " + problem);
 }
 
 }  // namespace palimpsest

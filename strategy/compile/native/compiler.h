@@ -27,8 +27,8 @@ struct CompilePriority {
   std::stop_token stop = {};  ///< ends it early
 };
 
-/// Compiles a C file to a shared library. No shell is involved. Returns why it failed, or an empty
-/// text.
+/// Compiles a C file to a shared library. No shell is involved. The library's folder is that of the
+/// compiler's temporary files. Returns why it failed, or an empty text.
 std::string compile_library(const Compiler& compiler, const std::string& source_path,
                             const std::string& library_path, const CompilePriority& priority);
 

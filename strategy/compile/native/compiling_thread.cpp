@@ -2,9 +2,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <exception>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -17,6 +18,8 @@ namespace {
 
 class CompilingThread {
  public:
+  pid_t process() const { return process_; }
+
   void add(std::shared_ptr<NativeProgram> program) {
     {
       const std::lock_guard lock(mutex_);
@@ -35,14 +38,6 @@ class CompilingThread {
   }
 
  private:
-  static void make(NativeProgram& program, const std::stop_token& stop) {
-    try {
-      program.make({.idle = true, .stop = stop});
-    } catch (const std::exception& error) {  // memory may be short
-      program.fail(error.what());
-    }
-  }
-
   void run(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (changed_.wait(lock, stop, [&] { return !programs_.empty(); })) {
@@ -51,30 +46,33 @@ class CompilingThread {
       programs_.pop_front();
       lock.unlock();
       // If nobody else holds it, the program cannot run again.
-      if (program.use_count() > 1) make(*program, stop);
+      if (program.use_count() > 1) program->make({.idle = true, .stop = stop});
       program.reset();
       lock.lock();
     }
   }
 
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::shared_ptr<NativeProgram>> programs_;
   std::jthread thread_;
 };
 
-/// Never destroyed, since a forked child has the object but not the thread.
+/// The thread of this process. It is never destroyed: a forked child has the parent's object, but
+/// not its thread, and makes its own.
 CompilingThread& compiling_thread() {
-  static auto* const thread = new CompilingThread;
-  return *thread;
+  static std::atomic<CompilingThread*> latest = new CompilingThread;
+  CompilingThread* found = latest;
+  if (found->process() == ::getpid()) return *found;
+  auto own = std::make_unique<CompilingThread>();
+  if (latest.compare_exchange_strong(found, own.get())) found = own.release();
+  return *found;
 }
 
-/// Ends the thread with the process that has started it.
+/// Ends the thread with its process.
 struct EndOfProcess {
-  ~EndOfProcess() {
-    if (::getpid() == process) compiling_thread().finish();
-  }
-  pid_t process = ::getpid();
+  ~EndOfProcess() { compiling_thread().finish(); }
 };
 
 }  // namespace

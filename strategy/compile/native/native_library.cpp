@@ -55,7 +55,7 @@ Libraries& libraries() {
 std::string key_of(const std::string& source, const Compiler& compiler) {
   const std::string text = compiler.identity + "\n" + source;
   const Hash128 hash = hash_bytes_128(std::as_bytes(std::span(text)));
-  std::array<char, 33> key{};
+  std::array<char, code_key_length + 1> key{};
   std::snprintf(key.data(), key.size(), "%016llx%016llx",
                 static_cast<unsigned long long>(hash.high),
                 static_cast<unsigned long long>(hash.low));
@@ -113,7 +113,8 @@ LoadedLibrary load_library(const std::string& source, const CompilePriority& pri
   const std::string key = key_of(source, compiler);
   if (LibraryPtr known = libraries().find(key)) return {std::move(known), {}};
   const CodeCache cache;
-  if (cache.folder().empty()) return {nullptr, "there is no folder for compiled code"};
+  if (cache.folder().empty())
+    return {nullptr, "no folder for compiled code can be made; name one in TMPDIR"};
   const Stopwatch compiling;
   double seconds = 0;
   if (!cache.has(key)) {
@@ -129,6 +130,7 @@ LoadedLibrary load_library(const std::string& source, const CompilePriority& pri
     seconds = compiling.seconds();
     loaded = open(cache.path_of(key));
   }
+  if (loaded.library == nullptr) ::unlink(cache.path_of(key).c_str());
   loaded.compile_seconds = seconds;
   if (loaded.library != nullptr) libraries().add(key, loaded.library);
   return loaded;

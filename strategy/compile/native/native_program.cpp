@@ -17,8 +17,8 @@ namespace {
 
 /// Interpreting an instruction takes at least this long, whatever is predicted for its elements.
 constexpr double least_seconds = 1e-7;
-/// Code pays when runs have interpreted groups for so long: about as long as compiling takes, in
-/// seconds for a program and for each kind of its groups.
+/// Code pays when runs have interpreted groups for so long, in seconds for a program and for each
+/// kind of its groups. A processor that would be idle compiles, so that this counts for less.
 constexpr double seconds_of_program = 0.5;
 constexpr double seconds_of_group = 1e-3;
 
@@ -158,7 +158,7 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
   return true;
 }
 
-void NativeProgram::make(const CompilePriority& priority) {
+void NativeProgram::load(const CompilePriority& priority) {
   LoadedLibrary loaded = load_library(source_.text, priority);
   const std::lock_guard lock(mutex_);
   if (loaded.library == nullptr) {
@@ -169,6 +169,14 @@ void NativeProgram::make(const CompilePriority& priority) {
   code_ = std::make_unique<const MachineCode>(std::move(source_), std::move(loaded));
   source_ = {};
   ready_.store(code_.get(), std::memory_order_release);
+}
+
+void NativeProgram::make(const CompilePriority& priority) {
+  try {
+    load(priority);
+  } catch (const std::exception& error) {  // memory may be short
+    fail(error.what());
+  }
 }
 
 void NativeProgram::fail(std::string problem) {

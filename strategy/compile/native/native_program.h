@@ -58,12 +58,12 @@ class NativeProgram final : public Instructions::Attachment,
   };
   Facts facts(NativeCode mode) const;
 
-  /// Called by the thread that compiles.
+  /// Has the source compiled, and loads the code. If that fails, the program stays interpreted.
   void make(const CompilePriority& priority);
-  /// The program stays interpreted.
-  void fail(std::string problem);
 
  private:
+  void load(const CompilePriority& priority);
+  void fail(std::string problem);
   const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
   const MachineCode* made_at_once(const Instructions& instructions, const Tape& tape);
   Service count(const Instructions& instructions, const Tape& tape);

@@ -1,4 +1,6 @@
 // Steps that keep the values that their derivative reads.
+#include <atomic>
+
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 #include "tests/temporary_directory.h"
@@ -14,7 +16,7 @@ Tensor numbers(const Shape& shape, std::uint64_t seed) {
 }
 
 /// x², with a count of its calls. Its derivative reads x.
-CustomOperation counted_square(std::uint64_t& calls) {
+CustomOperation counted_square(std::atomic<std::uint64_t>& calls) {
   CustomDefinition definition;
   definition.name = "counted_square";
   definition.forward = [&calls](const CustomCall& call) {
@@ -33,7 +35,7 @@ struct Cell {
   Var weight = tape.parameter(numbers({width, 2 * width}, 1));
   Var inputs = tape.parameter(numbers({12, rows, width}, 2));
   Var start = tape.parameter(numbers({rows, width}, 3));
-  std::uint64_t calls = 0;
+  std::atomic<std::uint64_t> calls = 0;
   CustomOperation square = counted_square(calls);
   LoopResult made;
   Var loss;

@@ -1,4 +1,7 @@
 // Native code that another thread makes while the interpreter serves.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <sstream>
 #include <string>
@@ -77,6 +80,38 @@ TEST_CASE("code is swapped in while a loop runs", "[native]") {
   const bool is_slower = report.native.problem.find("slower") != std::string::npos;
   CHECK(report.native.steps == (is_slower ? 0 : 1));
 }
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PALIMPSEST_NO_THREADS_AFTER_FORK
+#endif
+#endif
+#ifndef PALIMPSEST_NO_THREADS_AFTER_FORK  // which TSan refuses
+TEST_CASE("a forked child compiles its programs too", "[native]") {
+  const auto becomes_native = [](std::int64_t size) {
+    const Program program = Program::values(
+        [&](Tape& own) {
+          const Var x = own.constant(numbers({size}, DType::f64, 1));
+          return std::vector<Var>{x * 1.75 + x * x - exp(x)};
+        },
+        soon());
+    Runner runner(program);
+    const auto end = steady_clock::now() + std::chrono::minutes(2);
+    do {
+      runner.run();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    } while (runner.report().native.code == 0 && steady_clock::now() < end);
+    return runner.report().native.code > 0;
+  };
+  REQUIRE(becomes_native(333));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(becomes_native(444) ? 0 : 1);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+#endif
 
 TEST_CASE("a short program is not compiled", "[native]") {
   Tape tape;

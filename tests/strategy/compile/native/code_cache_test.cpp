@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -135,6 +137,121 @@ TEST_CASE("code that others could have written is not used", "[native]") {
   CHECK_FALSE(CodeCache().is_kept());
 }
 
+TEST_CASE("code is not kept in a folder that others can replace", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
+  CHECK_FALSE(CodeCache().is_kept());
+  REQUIRE(::chmod(folder.path.c_str(), 01777) == 0);  // as /tmp
+  CHECK(CodeCache().is_kept());
+}
+
+TEST_CASE("folders for code are made for this user only", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path + "/a/b");
+  const mode_t before = ::umask(0);
+  const bool is_kept = CodeCache().is_kept();
+  ::umask(before);
+  REQUIRE(is_kept);
+  for (const char* made : {"/a", "/a/b", "/a/b/palimpsest"}) {
+    struct stat facts{};
+    REQUIRE(::stat((folder.path + made).c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 0777) == 0700);
+  }
+}
+
+TEST_CASE("what is not compiled code stays in the folder", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const CodeCache entries;
+  const auto path = [&](const std::string& name) { return entries.folder() + "/" + name; };
+  const std::string key(code_key_length, 'a');
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(48);
+  for (const std::string& name : {std::string("docs"), std::string(".git"), key, key + "-mine"}) {
+    fs::create_directory(path(name));
+    write(path(name) + "/text", "the user's");
+    fs::last_write_time(path(name), old);
+  }
+  write(path("library.so"), "the user's");
+  fs::resize_file(path("library.so"), CodeCache::most_bytes + 1);  // with a hole
+  fs::last_write_time(path("library.so"), old);
+  fs::create_directory_symlink(path("docs"), path(key + "-link"));
+  write(path("built"), "a library");
+  REQUIRE(entries.add(std::string(code_key_length, 'b'), path("built")));
+  for (const std::string& name :
+       {std::string("docs/text"), std::string(".git/text"), key + "/text", key + "-link/text",
+        std::string("library.so"), std::string(code_key_length, 'b') + ".so"}) {
+    CAPTURE(name);
+    CHECK(fs::exists(path(name)));
+  }
+  CHECK_FALSE(fs::exists(path(key + "-mine")));  // as if a killed process had left it
+}
+
+TEST_CASE("a library that cannot be loaded is not kept", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const Setting compiler("CC", "/bin/true");
+  CHECK(load_library("int no_library_of_test;\n").library == nullptr);
+  CHECK(fs::is_empty(folder.path + "/palimpsest"));
+}
+
+TEST_CASE("a folder is no compiler", "[native]") {
+  const Setting compiler("CC", "/usr");
+  CHECK_THAT(find_compiler().problem, Catch::Matchers::Contains("there is no program /usr"));
+}
+
+TEST_CASE("a compiler works where the status of children is not kept", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const LoadedLibrary loaded = load_library("int made_without_status(void) { return 3; }\n");
+  const LoadedLibrary broken = load_library("int broken_without_status(\n");
+  std::signal(SIGCHLD, before);
+  INFO(loaded.problem);
+  CHECK(loaded.library != nullptr);
+  CHECK(broken.library == nullptr);
+  CHECK_THAT(broken.problem, Catch::Matchers::Contains("error"));
+}
+
+TEST_CASE("a compiler's temporary files lie in the cache, and its files are its own", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const std::string script = folder.path + "/compiler";
+  write(script, "#!/bin/sh\necho $TMPDIR >" + folder.path + "/seen\nls /proc/self/fd >" +
+                    folder.path + "/files\nexec cc \"$@\"\n");
+  REQUIRE(::chmod(script.c_str(), 0700) == 0);
+  const Setting compiler("CC", script);
+  const std::ifstream open_here("/dev/zero");
+  REQUIRE(load_library("int made_by_script;\n").library != nullptr);
+  std::string seen;
+  std::ifstream(folder.path + "/seen") >> seen;
+  CHECK_THAT(seen, Catch::Matchers::StartsWith(folder.path + "/palimpsest/"));
+  CHECK_FALSE(fs::exists(seen));
+  std::ifstream files(folder.path + "/files");
+  int most = 0;
+  for (int file = 0; files >> file;) most = std::max(most, file);
+  CHECK(most <= 3);  // standard streams, and the list itself
+}
+
+TEST_CASE("options of CC do not change bits", "[native]") {
+  const Folder folder;
+  const Setting cache("XDG_CACHE_HOME", folder.path);
+  const auto values = [](NativeCode native) {
+    Tape tape;
+    const Var x = tape.constant(Tensor::uniform({1000}, 1, -1, 1, DType::f64));
+    Var y = (x + 1e8) - 1e8 + x / 3.0;
+    const Report report = evaluate({&y, 1}, {.threads = 1, .native = native});
+    INFO(report.native.problem);
+    CHECK(report.native.groups == (native == NativeCode::off ? 0 : 1));
+    return y.value();
+  };
+  const Tensor expected = values(NativeCode::off);
+  const Setting compiler("CC",
+                         "cc -Ofast -ffast-math -funsafe-math-optimizations "
+                         "-fvisibility=hidden");
+  CHECK(same_bits(values(NativeCode::at_once), expected));
+}
+
 TEST_CASE("the oldest entries are removed when the cache is full", "[native]") {
   const Folder folder;
   const Setting cache("XDG_CACHE_HOME", folder.path);
@@ -145,14 +262,17 @@ TEST_CASE("the oldest entries are removed when the cache is full", "[native]") {
     REQUIRE(entries.add(key, built));
     fs::resize_file(entries.path_of(key), static_cast<std::uintmax_t>(bytes));  // with a hole
   };
-  add("old", CodeCache::most_bytes / 2);
-  fs::last_write_time(entries.path_of("old"),
+  const std::string oldest(code_key_length, '0');
+  const std::string second(code_key_length, '1');
+  const std::string third(code_key_length, '2');
+  add(oldest, CodeCache::most_bytes / 2);
+  fs::last_write_time(entries.path_of(oldest),
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
-  add("new", CodeCache::most_bytes / 2);
-  add("newest", 1'000);
-  CHECK_FALSE(fs::exists(entries.path_of("old")));
-  CHECK(fs::exists(entries.path_of("new")));
-  CHECK(fs::exists(entries.path_of("newest")));
+  add(second, CodeCache::most_bytes / 2);
+  add(third, 1'000);
+  CHECK_FALSE(fs::exists(entries.path_of(oldest)));
+  CHECK(fs::exists(entries.path_of(second)));
+  CHECK(fs::exists(entries.path_of(third)));
 }
 
 TEST_CASE("without a compiler, groups are interpreted and the report says why", "[native]") {
