@@ -43,7 +43,7 @@ bool has_safe_entries(const std::string& folder) {
          (!others_write || (facts.st_mode & S_ISVTX) != 0);
 }
 
-/// Makes a folder and those above it, for this user only.
+/// Makes a folder and those above it that are missing, for this user only.
 void make_private(const fs::path& folder) {
   std::error_code error;
   if (folder != folder.parent_path() && !fs::exists(folder, error)) {
@@ -57,7 +57,7 @@ std::string kept_folder() {
   std::string base = trusted_variable("XDG_CACHE_HOME");
   if (base.empty() || base.front() != '/') {
     const std::string home = trusted_variable("HOME");
-    if (home.empty() || home.front() != '/') return {};
+    if (home.empty() || home.front() != '/' || !has_safe_entries(home)) return {};
     base = home + "/.cache";
   }
   make_private(base);
@@ -82,6 +82,10 @@ class TemporaryFolder {
 
   std::string path() {
     const std::lock_guard lock(mutex_);
+    if (process_ != ::getpid()) {  // a forked child makes its own
+      process_ = ::getpid();
+      path_.clear();
+    }
     if (!path_.empty()) return path_;
     std::error_code error;
     const fs::path base = fs::temp_directory_path(error);
@@ -101,7 +105,7 @@ TemporaryFolder& temporary_folder() {
   return folder;
 }
 
-/// True for names that begin with a key. Everything else in the folder is the user's.
+/// True for a key. Names that do not begin with one are the user's.
 bool is_key(std::string_view name) {
   return name.size() == code_key_length &&
          name.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -96,7 +96,13 @@ Ended run(const std::vector<std::string>& command, const std::string& temporary_
   ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_adddup2(&files, 1, 2);
   ::posix_spawn_file_actions_addclosefrom_np(&files, 3);
-  short flags = POSIX_SPAWN_SETPGROUP;  // so that all its processes can be ended
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::posix_spawnattr_setsigmask(&attributes, &signals);
+  ::sigaddset(&signals, SIGCHLD);  // clang fails if it is ignored
+  ::posix_spawnattr_setsigdefault(&attributes, &signals);
+  // A group of its own, so that all its processes can be ended.
+  short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
   if (priority.idle) {
     sched_param parameters{};
     ::posix_spawnattr_setschedpolicy(&attributes, SCHED_IDLE);
@@ -154,13 +160,13 @@ Compiler find_compiler() {
   found.identity = version_of(found.command[0]);
   // The kernels' rounding: no contraction, no reassociation. Integers wrap. Arrays of one arena
   // have different types at different times. GCC 12.2 vectorizes neighboring statements with
-  // conversions from f64 to f32 and back as if the f32 were never rounded.
+  // conversions from f64 to f32 and back as if the f32 were never rounded. The first option undoes
+  // what CC may permit, and would undo some of the others too.
   for (const char* option :
-       {"-std=gnu11", "-O3", "-w", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off",
-        "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fno-strict-aliasing", "-fexceptions",
-        "-fno-tree-slp-vectorize", "-fno-semantic-interposition", "-Wl,-Bsymbolic",
-        // Options of CC must not undo these.
-        "-fno-fast-math", "-fvisibility=default"}) {
+       {"-fno-fast-math", "-std=gnu11", "-O3", "-w", "-fPIC", "-shared", "-nostdlib",
+        "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+        "-fno-strict-aliasing", "-fexceptions", "-fno-tree-slp-vectorize",
+        "-fno-semantic-interposition", "-Wl,-Bsymbolic", "-fvisibility=default"}) {
     found.command.emplace_back(option);
   }
   for (const std::string& option : level_options()) found.command.push_back(option);
@@ -176,7 +182,8 @@ std::string compile_library(const Compiler& compiler, const std::string& source_
   const std::string folder = library_path.substr(0, library_path.rfind('/'));
   auto [problem, status, is_known] = run(command, folder, log, priority);
   struct stat facts{};
-  if (!is_known && (::stat(library_path.c_str(), &facts) != 0 || facts.st_size == 0)) status = -1;
+  const bool is_made = ::stat(library_path.c_str(), &facts) == 0 && facts.st_size > 0;
+  if (!is_known && (!is_made || priority.stop.stop_requested())) status = -1;
   if (status != 0 && problem.empty()) problem = first_line(log);
   ::unlink(log.c_str());
   if (status == 0) return {};
