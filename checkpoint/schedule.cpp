@@ -18,7 +18,7 @@ std::string describe(const Graph& graph, const Step& step) {
 
 /// `12 nodes and 14 values (fused, simplified)`.
 std::string describe(const ScheduledGraph& graph) {
-  const std::string text =
+  std::string text =
       std::to_string(graph.nodes) + " nodes and " + std::to_string(graph.values) + " values";
   if (!graph.form) return text;
   return text + (graph.form->fuse ? " (fused" : " (not fused") +

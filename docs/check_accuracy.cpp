@@ -24,7 +24,6 @@
 
 namespace {
 
-using palimpsest::DType;
 using palimpsest::Shape;
 using palimpsest::Tape;
 using palimpsest::Tensor;
@@ -45,7 +44,10 @@ constexpr Real pi = std::numbers::pi_v<Real>;
 /// The derivative of order 0 or 1 of the digamma function, for x > 0.
 Real polygamma_of(int order, Real x) {
   Real sum = 0;
-  for (; x < 40; ++x) sum += order == 0 ? -1 / x : 1 / (x * x);
+  while (x < 40) {
+    sum += order == 0 ? -1 / x : 1 / (x * x);
+    ++x;
+  }
   // B₂ₖ
   constexpr Real numbers[] = {1 / 6.0L,  -1 / 30.0L,     1 / 42.0L, -1 / 30.0L,
                               5 / 66.0L, -691 / 2730.0L, 7 / 6.0L,  -3617 / 510.0L};

@@ -306,13 +306,13 @@ CostTable cost_table() {
       return text;
     };
     const auto work_or_bytes = [&](double Recorded::* of_work, double Recorded::* moved) {
-      const std::string count = terms("the work", of_work);
+      std::string count = terms("the work", of_work);
       if (count != "0") return count;
       const std::string bytes = terms("what is moved", moved);
       return bytes == "0" ? std::string("none") : "moves " + bytes + " bytes";
     };
     const std::string work = work_or_bytes(&Recorded::work, &Recorded::moved);
-    std::string backward = "", reads = "";
+    std::string backward, reads;
     if (made.is_differentiable) {
       backward = work_or_bytes(&Recorded::work_backward, &Recorded::moved_backward);
       std::vector<std::string> values = made.operands;
