@@ -45,6 +45,7 @@ class PipelinePlanner {
     std::vector<Tried> tried;
     for (std::size_t i = 0; i < choices.size(); ++i) {
       const bool is_whole = i == 0 && request_.gradient != GradientMode::checkpointed;
+      // NOLINTNEXTLINE(bugprone-use-after-move): only the first choice is whole
       PipelinePlan plan = is_whole ? std::move(whole) : with(choices[i], any, false);
       if (plan.predicted_peak <= budget) return finished(std::move(plan), budget);
       tried.push_back({std::move(choices[i]), std::move(plan)});
