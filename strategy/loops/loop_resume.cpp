@@ -57,7 +57,7 @@ std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::strin
                                               const RunScope* scope) const {
   const std::lock_guard lock(mutex_);
   Open& open = open_[part];
-  const std::shared_ptr<LoopJournal> known = open.journal.lock();
+  std::shared_ptr<LoopJournal> known = open.journal.lock();
   if (known != nullptr && open.scope == scope) {
     if (!known->take()) return nullptr;
     known->begin_again();

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "palimpsest code ";
 
-/// True if `path` is a file or folder of this user that nobody else can write.
+/// True if `path` is a file or folder of this user, and only this user can write it.
 bool is_private(const std::string& path, bool folder) {
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return false;
@@ -34,7 +34,7 @@ bool is_private(const std::string& path, bool folder) {
   return facts.st_uid == ::geteuid() && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/// True if nobody but this user, or root, can replace what lies in the folder.
+/// True if only this user and root can replace what lies in the folder.
 bool has_safe_entries(const std::string& folder) {
   struct stat facts{};
   if (::stat(folder.c_str(), &facts) != 0) return false;

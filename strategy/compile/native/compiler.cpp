@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -16,8 +16,6 @@
 #include <system_error>
 
 #include "autodiff/kernels/kernels.h"
-
-extern char** environ;
 
 namespace palimpsest {
 namespace {
@@ -77,7 +75,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// What became of a program.
+/// The end of a program that was run.
 struct Ended {
   std::string problem;   ///< why it could not be started
   int status = 0;        ///< its exit status, or −1

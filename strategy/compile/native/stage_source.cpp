@@ -151,7 +151,6 @@ std::string StageSource::argument(const Parameter& parameter, const ElementRange
                                   const std::string& begin, const std::string& skipped,
                                   bool whole) const {
   const GroupParts::Value& value = parts_.values[parameter.slot];
-  const std::string type(c_type(value.dtype));
   std::string name = GroupParts::name(parameter.slot);
   switch (parameter.kind) {
     case Parameter::Kind::scalar:

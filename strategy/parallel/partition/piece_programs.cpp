@@ -14,7 +14,7 @@ OrRefusal<BufferProgramPtr> PiecePrograms::plan(const Piece& piece, const PieceO
   if (made) return made;
   // Loops divide a budget in other ways, which may take more than they take without one.
   run.memory_budget = unlimited;
-  const OrRefusal<BufferProgramPtr> free = find_or_compile(piece, run);
+  OrRefusal<BufferProgramPtr> free = find_or_compile(piece, run);
   if (free && (*free)->workspace() <= budget) return free;
   if (!options.has_fraction || run.planner == nullptr) return made;
   const Bytes smallest = made.refusal().smallest_feasible();

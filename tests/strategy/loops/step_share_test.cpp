@@ -87,7 +87,7 @@ TEST_CASE("a step is planned in a share of a loop's own budget") {
 
 TEST_CASE("no budget below the one that a loop names is enough") {
   const int body = GENERATE(0, 1, 2);
-  // Of these steps, a whole one makes more adjoints in place than one in a share of the budget.
+  // A step that is planned whole makes more adjoints in place than one in a share of the budget.
   const auto step = [&](const Var& x, const Var& a, const Var& b) {
     if (body == 0) {
       const Var y = x * 0.7 + b;
