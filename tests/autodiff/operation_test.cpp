@@ -181,15 +181,6 @@ void check_row(const OperationRow& row) {
 
 // Makes each row a test case of its own, so that the runner counts and names it. Catch2 registers
 // functions by macro only; this class does for objects what the macro does for functions.
-class RowTest : public Catch::ITestInvoker {
- public:
-  explicit RowTest(const OperationRow& row) : row_(row) {}
-  void invoke() const override { check_row(row_); }
-
- private:
-  const OperationRow& row_;
-};
-
 const std::deque<OperationRow>& all_rows() {
   static const std::deque<OperationRow> rows = [] {
     std::deque<OperationRow> list;
@@ -211,13 +202,7 @@ const bool registered = [] {
     const auto repeats = labels.count(row.label);
     if (repeats > 0) name += " (" + std::to_string(repeats + 1) + ")";
     labels.insert(row.label);
-    const Catch::SourceLineInfo line(__FILE__, __LINE__);
-#if __has_include(<catch2/catch_test_macros.hpp>)
-    Catch::Detail::unique_ptr<Catch::ITestInvoker> invoker(new RowTest(row));
-    Catch::AutoReg(std::move(invoker), line, Catch::StringRef(), Catch::NameAndTags{name, "[row]"});
-#else
-    Catch::AutoReg(new RowTest(row), line, Catch::StringRef(), Catch::NameAndTags{name, "[row]"});
-#endif
+    register_test([&row] { check_row(row); }, name, "[row]", __FILE__, __LINE__);
   }
   return true;
 }();

@@ -81,7 +81,7 @@ TEST_CASE("an operation that fails ends a native program", "[native]") {
   bool fails = true;
   const RunOptions options{.threads = 1, .native = NativeCode::at_once};
   Tape tape;
-  CHECK_THROWS_WITH(run_all(tape, &fails, options), Catch::Contains("it fails"));
+  CHECK_THROWS_WITH(run_all(tape, &fails, options), Catch::Matchers::Contains("it fails"));
   fails = false;
   tape.clear();
   const RunOfAll after = run_all(tape, &fails, options);
