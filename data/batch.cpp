@@ -1,5 +1,7 @@
 #include "data/batch.h"
 
+#include <algorithm>
+
 #include "autodiff/error.h"
 
 namespace palimpsest {
@@ -17,11 +19,12 @@ const Tensor& Batch::operator[](std::size_t position) const {
 }
 
 const Tensor& Batch::operator[](std::string_view name) const {
-  std::string known;
-  for (std::size_t i = 0; i < names.size() && i < tensors.size(); ++i) {
+  const std::size_t count = std::min(names.size(), tensors.size());
+  for (std::size_t i = 0; i < count; ++i) {
     if (names[i] == name) return tensors[i];
-    known += (known.empty() ? "'" : ", '") + names[i] + "'";
   }
+  std::string known;
+  for (std::size_t i = 0; i < count; ++i) known += (i == 0 ? "'" : ", '") + names[i] + "'";
   throw ArgumentError("[batch] there is no tensor '" + std::string(name) + "'; use one of " +
                       known);
 }

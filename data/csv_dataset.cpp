@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -102,11 +102,10 @@ class CsvTable {
  private:
   /// Takes the names of the header, or numbers the fields of the first line.
   void set_names(std::span<const std::string> fields, std::int64_t line) {
-    std::set<std::string> earlier;
     for (const std::string& field : fields) {
       const std::int64_t column = std::ssize(names_) + 1;
       const std::string name = has_header_ ? field : std::to_string(column);
-      if (!earlier.insert(name).second) {
+      if (!positions_.emplace(name, names_.size()).second) {
         refuse_csv(path_, line, column,
                    "an earlier column is also called '" + shown_field(name) + "'", "rename one");
       }
@@ -123,8 +122,8 @@ class CsvTable {
   }
 
   std::size_t column(const std::string& name) const {
-    const auto found = std::ranges::find(names_, name);
-    if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
+    const auto found = positions_.find(name);
+    if (found != positions_.end()) return found->second;
     std::string known;
     for (const std::string& other : names_)
       known += (known.empty() ? "" : ", ") + shown_field(other);
@@ -152,7 +151,8 @@ class CsvTable {
 
   std::string path_;
   bool has_header_;
-  std::vector<std::string> names_;  // of the columns, known after the first line
+  std::vector<std::string> names_;                // of the columns, known after the first line
+  std::map<std::string, std::size_t> positions_;  // of these names
   std::vector<GrowingTensor> tensors_;
   std::int64_t size_ = 0;
 };

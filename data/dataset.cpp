@@ -70,10 +70,13 @@ std::int64_t Dataset::size() const { return state_->size; }
 std::span<const DatasetColumn> Dataset::columns() const { return state_->columns; }
 
 std::size_t Dataset::position(std::string_view name) const {
+  const auto found = std::ranges::find(state_->columns, name, &DatasetColumn::name);
+  if (found != state_->columns.end()) {
+    return static_cast<std::size_t>(found - state_->columns.begin());
+  }
   std::string names;
-  for (std::size_t i = 0; i < state_->columns.size(); ++i) {
-    if (state_->columns[i].name == name) return i;
-    names += (i == 0 ? "" : ", ") + state_->columns[i].name;
+  for (const DatasetColumn& column : state_->columns) {
+    names.append(names.empty() ? "" : ", ").append(column.name);
   }
   throw ArgumentError("[dataset] there is no column '" + std::string(name) + "'; use one of " +
                       names);

@@ -60,6 +60,23 @@ TEST_CASE("files of different styles are read") {
             .item<std::int64_t>() == std::numeric_limits<std::int64_t>::max());
 }
 
+TEST_CASE("a file with a hundred thousand columns is read, and each is found by its name") {
+  constexpr int count = 100'000;
+  std::string names = "c0";
+  std::string row = "0";
+  for (int i = 1; i < count; ++i) {
+    names += ",c" + std::to_string(i);
+    row += "," + std::to_string(i);
+  }
+  const Dataset data = read(names + "\n" + row + "\n");
+  REQUIRE(data.columns().size() == count);
+  const std::vector<Tensor> rows = data.rows({0});
+  CHECK(rows[data.position("c99999")].at(0) == 99'999);
+  CsvTensor all{.name = "all"};
+  for (int i = count; i-- > 0;) all.columns.push_back("c" + std::to_string(i));
+  CHECK(read(names + "\n" + row + "\n", {all}).rows({0})[0].at(0) == 99'999);
+}
+
 TEST_CASE("malformed files are errors that name line and column") {
   const CsvTensor integer{.name = "b", .dtype = DType::i64};
   const struct {
