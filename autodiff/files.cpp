@@ -77,9 +77,20 @@ bool may_be_written(const std::string& path) { return access(path.c_str(), W_OK)
 
 }  // namespace
 
+void require_regular_file(const std::string& path, std::string_view operation) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    fail(operation, "cannot open " + path + "; check that the file exists and is readable");
+  }
+  if (fs::is_directory(status)) fail(operation, path + " is a folder; name a file");
+  if (!fs::is_regular_file(status)) {
+    fail(operation, path + " is not a regular file; copy its content to one");
+  }
+}
+
 std::string read_file(const std::string& path, std::string_view operation) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail(operation, path + " is a folder; name a file");
+  require_regular_file(path, operation);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     fail(operation, "cannot open " + path + "; check that the file exists and is readable");

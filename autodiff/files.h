@@ -7,7 +7,12 @@
 
 namespace palimpsest {
 
-/// The whole content of a file. Throws `FileError` naming `operation`.
+/// Throws `FileError` naming `operation` when there is no file at `path`, or something else than a
+/// regular file. Opening a pipe without a writer would wait for ever. Call it before every opening
+/// for reading.
+void require_regular_file(const std::string& path, std::string_view operation);
+
+/// The whole content of a regular file. Throws `FileError` naming `operation`.
 std::string read_file(const std::string& path, std::string_view operation);
 
 /// Replaces the content of a file by the data that `write` puts into the stream, once all of it is

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "autodiff/files.h"
+
 namespace palimpsest {
 namespace {
 
@@ -33,13 +35,12 @@ MappedFile map_file(const std::string& path, std::string_view operation) {
   const auto refuse = [&](const std::string& problem) {
     throw FileError("[" + std::string(operation) + "] " + problem);
   };
+  require_regular_file(path, operation);
   const OpenFile file(path);
   struct stat status{};
   if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0) {
     refuse("cannot open " + path + "; check that the file exists and is readable");
   }
-  if (S_ISDIR(status.st_mode)) refuse(path + " is a folder; name a file");
-  if (!S_ISREG(status.st_mode)) refuse(path + " is no regular file; copy its content to one");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return {};
   // Without MAP_NORESERVE, systems with strict accounting would count the file as memory of this

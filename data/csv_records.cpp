@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "autodiff/error.h"
+#include "autodiff/files.h"
 
 namespace palimpsest {
 namespace {
@@ -84,10 +83,7 @@ class CsvParser {
 }  // namespace
 
 void read_csv_records(const std::string& path, char delimiter, const CsvRecord& record) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw FileError("[read_csv] " + path + " is a folder; name a file");
-  }
+  require_regular_file(path, "read_csv");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw FileError("[read_csv] cannot open " + path +

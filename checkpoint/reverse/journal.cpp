@@ -29,7 +29,7 @@ constexpr std::string_view file_prefix = "palimpsest-journal";
 constexpr std::string_view record_suffix = ".record";
 
 std::vector<std::byte> content_of(const std::string& path) {
-  const OpenFile file(path, O_RDONLY);
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // does not wait for the writer of a pipe
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0) return {};
   std::vector<std::byte> content(static_cast<std::size_t>(status.st_size));

@@ -2,11 +2,9 @@
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -61,13 +59,10 @@ namespace {
 
 /// Reads the metadata too if `metadata` is not null.
 NamedTensors load_tensors(const std::string& path, Metadata* metadata) {
+  require_regular_file(path, "safetensors");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw FileError("[safetensors] cannot open " + path + "; check the name and the permissions");
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw FileError("[safetensors] " + path + " is a folder; name a file");
-  }
   const auto size = static_cast<std::int64_t>(file.tellg());
   const auto read = [&](std::int64_t offset, std::span<char> into) {
     return static_cast<bool>(file.seekg(offset).read(into.data(), std::ssize(into)));

@@ -6,6 +6,7 @@
 
 #include "autodiff/error.h"
 #include "tests/catch.h"
+#include "tests/named_pipe.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest::files_test {
@@ -67,6 +68,13 @@ TEST_CASE("files that cannot be written or read are named") {
   }
   CHECK_THROWS_WITH(read_file(directory.path() + "/none", "test"),
                     Catch::Matchers::Contains("[test] cannot open " + directory.path() + "/none"));
+}
+
+TEST_CASE("a pipe that nothing writes to is not read") {
+  const NamedPipe pipe;
+  CHECK_THROWS_AS(read_file(pipe.path(), "test"), FileError);
+  CHECK_THROWS_WITH(read_file(pipe.path(), "test"),
+                    Catch::Matchers::Contains("[test] " + pipe.path() + " is not a regular file"));
 }
 
 }  // namespace
