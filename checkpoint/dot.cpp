@@ -7,14 +7,18 @@
 namespace palimpsest {
 namespace {
 
-/// A string of the DOT language.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
+/// `text` as part of a label. A backslash begins an escape, so one of the text is written twice.
+std::string label_text(const std::string& text) {
+  std::string result;
   for (const char c : text) {
-    if (c == '"') result += '\\';
-    result += c;
+    if (c == '"' || c == '\\') result += '\\';
+    if (c == '\n') {
+      result += "\\n";
+    } else if (c != '\0') {  // which would end the text for programs in C
+      result += c;
+    }
   }
-  return result += '"';
+  return result;
 }
 
 }  // namespace
@@ -42,7 +46,7 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape,
                         "; give one count per node");
   }
   const auto label_of = [&](NodeId node) {
-    std::string text = tape.describe(node);
+    std::string text = label_text(tape.describe(node));
     for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
       text += "\\n" + to_string(tape.type(tape.first_output(node) + i));
     }
@@ -57,7 +61,7 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape,
   };
   stream << "digraph G {\nnode [shape=box, style=filled, fontname=Helvetica];\n";
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    stream << node << " [label=" << quoted(label_of(node)) << ", fillcolor=" << colour_of(node)
+    stream << node << " [label=\"" << label_of(node) << "\", fillcolor=" << colour_of(node)
            << "];\n";
   }
   for (NodeId node = 0; node < tape.node_count(); ++node) {

@@ -33,4 +33,14 @@ TEST_CASE("dot: a tape under a schedule, coloured by what happens to each node")
   CHECK_THAT(text, Contains("2->3") && Contains("[style=dashed]"));
 }
 
+TEST_CASE("dot: a name with backslashes, quotes and lines stays within its string") {
+  Tape tape;
+  tape.parameter(Tensor::ones({2}), "a\\\"b\\");
+  tape.parameter(Tensor::ones({2}), "two\nlines");
+  std::ostringstream stream;
+  write_dot(stream, tape, Schedule{});
+  CHECK_THAT(stream.str(), Contains(R"x([label="a\\\"b\\ parameter #0\nf32 (2)", fillcolor)x"));
+  CHECK_THAT(stream.str(), Contains(R"x([label="two\nlines parameter #1\nf32 (2)", fillcolor)x"));
+}
+
 }  // namespace dot_test
