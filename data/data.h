@@ -8,4 +8,5 @@
 #include "data/dataset.h"
 #include "data/mapped_dataset.h"
 #include "data/metrics.h"
+#include "data/npy.h"
 #include "data/progress_bar.h"

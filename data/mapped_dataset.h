@@ -23,8 +23,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// file does not have.
 Dataset mapped_safetensors(const std::string& path, const std::vector<std::string>& names = {});
 
-/// The array of a `.npy` file of version 1 to 3, in C order, with little-endian elements. Every
-/// dtype of a `Tensor` but bf16 is supported. uint16 becomes i32 when rows are read.
+/// The array of a `.npy` file, with the dtypes and orders that `load_npy` reads. The file of an
+/// array in Fortran order has the elements of a row far apart, so reading rows in any order reads
+/// most of its pages. `Dataset::rows` throws `FileError` for a uint64 that i64 cannot hold.
 Dataset mapped_npy(const std::string& path, const std::string& name = "");
 
 /// The array of an uncompressed IDX file, the format of MNIST. Its elements are u8, i8, or

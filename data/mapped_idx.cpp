@@ -14,16 +14,16 @@ namespace {
 struct IdxElement {
   unsigned char number;
   DType dtype;
-  StoredAs stored_as;
+  bool is_swapped;
 };
 
 constexpr std::array<IdxElement, 6> idx_elements = {{
-    {0x08, DType::u8, StoredAs::plain},
-    {0x09, DType::i8, StoredAs::plain},
-    {0x0b, DType::i16, StoredAs::swapped},
-    {0x0c, DType::i32, StoredAs::swapped},
-    {0x0d, DType::f32, StoredAs::swapped},
-    {0x0e, DType::f64, StoredAs::swapped},
+    {0x08, DType::u8, false},
+    {0x09, DType::i8, false},
+    {0x0b, DType::i16, true},
+    {0x0c, DType::i32, true},
+    {0x0d, DType::f32, true},
+    {0x0e, DType::f64, true},
 }};
 
 const IdxElement& idx_element(const std::string& file, unsigned char number) {
@@ -65,7 +65,7 @@ Dataset mapped_idx(const std::string& path, const std::string& name) {
   return mapped_array({.column = {name, {}},
                        .memory = file.content,
                        .first = file.content.get() + data,
-                       .stored_as = element.stored_as,
+                       .element = {.is_swapped = element.is_swapped},
                        .file = named,
                        .offset = data},
                       {shape, element.dtype}, file.bytes, word);

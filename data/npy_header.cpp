@@ -108,8 +108,6 @@ class NpyText {
   NpyHeader header_;
 };
 
-constexpr std::string_view npy_mark = "\x93NUMPY";
-
 }  // namespace
 
 NpyHeader read_npy_header(const std::string& file, std::string_view content) {

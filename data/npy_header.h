@@ -18,6 +18,9 @@ struct NpyHeader {
   std::int64_t data = 0;  ///< byte at which the elements begin
 };
 
+/// The bytes that a file begins with.
+inline constexpr std::string_view npy_mark = "\x93NUMPY";
+
 /// Reads the header from the content of a file. Throws `FileError` that begins with `file`.
 NpyHeader read_npy_header(const std::string& file, std::string_view content);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 namespace palimpsest::tests {
@@ -13,6 +14,15 @@ inline std::string npy_file(const std::string& header, const std::string& data, 
     content.push_back(static_cast<char>(length >> (8 * byte) & 0xff));
   }
   return content + header + data;
+}
+
+template <class T>
+std::string bytes_of(std::initializer_list<T> values) {
+  std::string bytes;
+  for (const T value : values) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  return bytes;
 }
 
 /// The header text of an array, as NumPy writes it.

@@ -2,6 +2,7 @@
 
 #include "data/csv_dataset.h"
 #include "data/mapped_dataset.h"
+#include "data/npy.h"
 #include "strategy/training/safetensors.h"
 #include "tests/catch.h"
 #include "tests/named_pipe.h"
@@ -13,6 +14,7 @@ TEST_CASE("a pipe that nothing writes to is refused at once") {
   const NamedPipe pipe;
   const std::function<void(const std::string&)> readers[] = {
       [](const std::string& path) { mapped_npy(path); },
+      [](const std::string& path) { load_npy(path); },
       [](const std::string& path) { mapped_idx(path); },
       [](const std::string& path) { mapped_safetensors(path); },
       [](const std::string& path) { load_safetensors(path); },

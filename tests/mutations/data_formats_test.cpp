@@ -5,6 +5,7 @@
 
 #include "data/csv_dataset.h"
 #include "data/mapped_dataset.h"
+#include "data/npy.h"
 #include "strategy/training/safetensors.h"
 #include "tests/catch.h"
 #include "tests/data/npy_files.h"
@@ -23,11 +24,15 @@ void read_rows(const Dataset& dataset) {
 }
 
 TEST_CASE("mutated .npy files are refused, or hold rows that can be read") {
-  for (const char* element : {"<f4", "|b1", "|u1", "<i2"}) {
-    const std::string data(element[2] == '4' ? 24 : element[2] == '2' ? 12 : 6, '\1');
-    const std::string content = tests::npy_file(tests::npy_text(element, "(3, 2)"), data);
-    check_file_mutations(content, false,
-                         [](const std::string& path) { read_rows(mapped_npy(path)); });
+  for (const char* element : {"<f4", "|b1", "|u1", "<i2", ">u8"}) {
+    const std::string data(6 * static_cast<std::size_t>(element[2] - '0'), '\1');
+    for (const char* order : {"False", "True"}) {
+      const std::string content = tests::npy_file(tests::npy_text(element, "(3, 2)", order), data);
+      check_file_mutations(content, false, [](const std::string& path) {
+        read_rows(mapped_npy(path));
+        load_npy(path);
+      });
+    }
   }
 }
 

@@ -38,6 +38,12 @@ EXAMPLE(mapped_safetensors, mapped_npy, mapped_idx) {
   print(mapped_safetensors("points.safetensors").size());  // → 3
 }
 
+EXAMPLE(save_npy, load_npy) {
+  save_npy("points.npy", Tensor::matrix({{1, 2}, {3, 4}}));
+  print(load_npy("points.npy"));                // → [[1, 2], [3, 4]]
+  print(mapped_npy("points.npy").rows({1})[0]);  // → [3, 4]
+}
+
 EXAMPLE(DataLoader, DataLoaderOptions, DataLoaderPosition, Batch) {
   const Dataset all = in_memory({{"x", Tensor::arange(5)}});
   DataLoader loader(all, {.batch_size = 2, .shuffle = true, .seed = 1});
