@@ -8,14 +8,6 @@
 namespace palimpsest {
 namespace {
 
-[[noreturn]] void refuse_name(const std::string& file, const std::string& name,
-                              const std::vector<StoredTensor>& all) {
-  std::string known;
-  for (const StoredTensor& tensor : all)
-    known.append(known.empty() ? "" : ", ").append(tensor.name);
-  throw ArgumentError(file + " has no tensor '" + name + "'; use one of " + known);
-}
-
 /// A column of the mapped file.
 StoredColumn column_of(const StoredTensor& tensor, const MappedFile& file,
                        const std::string& named) {
@@ -33,11 +25,7 @@ std::vector<StoredTensor> chosen_tensors(const std::string& file, std::vector<St
   std::ranges::sort(all, {}, &StoredTensor::name);
   if (names.empty()) return all;
   std::vector<StoredTensor> chosen;
-  for (const std::string& name : names) {
-    const auto found = std::ranges::find(all, name, &StoredTensor::name);
-    if (found == all.end()) refuse_name(file, name, all);
-    chosen.push_back(*found);
-  }
+  for (const std::string& name : names) chosen.push_back(named_tensor(file, all, name));
   return chosen;
 }
 
@@ -52,14 +40,17 @@ Dataset mapped_safetensors(const std::string& path, const std::vector<std::strin
     refuse_file(named, 0, "the file has no tensors", "save tensors with a row for each example");
   }
   std::vector<StoredColumn> columns;
-  for (const StoredTensor& tensor : tensors) columns.push_back(column_of(tensor, file, named));
+  for (const StoredTensor& tensor : tensors) {
+    require_known_dtype(path, tensor);
+    columns.push_back(column_of(tensor, file, named));
+  }
   const StoredTensor& first = tensors.front();
   const std::int64_t size = first.type.shape[0];
-  for (const auto& [name, type, begin] : tensors) {
-    if (type.shape[0] == size) continue;
-    refuse_file(named, begin,
-                "tensor '" + name + "' has " + std::to_string(type.shape[0]) + " rows, but '" +
-                    first.name + "' has " + std::to_string(size),
+  for (const StoredTensor& each : tensors) {
+    if (each.type.shape[0] == size) continue;
+    refuse_file(named, each.begin,
+                "tensor '" + each.name + "' has " + std::to_string(each.type.shape[0]) +
+                    " rows, but '" + first.name + "' has " + std::to_string(size),
                 "name tensors with equal axis 0");
   }
   return stored_dataset(size, std::move(columns));

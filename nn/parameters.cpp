@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "autodiff/bytes.h"
+#include "strategy/training/safetensors_layout.h"
 
 namespace palimpsest::nn {
 namespace {
@@ -309,7 +310,13 @@ LoadResult Parameters::load(const NamedTensors& tensors, const LoadOptions& opti
 }
 
 LoadResult Parameters::load(const std::string& path, const LoadOptions& options) {
-  return load(load_safetensors(path), options);
+  std::set<std::string> wanted;
+  for (const Parameter& each : all()) {
+    const std::string own = each.name().substr(prefix_.size());
+    wanted.insert(options.name_of ? options.name_of(own) : own);
+  }
+  const auto is_wanted = [&](const std::string& name) { return wanted.contains(name); };
+  return load(load_wanted_safetensors(path, is_wanted), options);
 }
 
 void Parameters::save(const std::string& path) const { save_safetensors(path, named()); }

@@ -1,5 +1,6 @@
 #include "strategy/training/safetensors.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -57,43 +58,91 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
 
 namespace {
 
-/// Reads the metadata too if `metadata` is not null.
-NamedTensors load_tensors(const std::string& path, Metadata* metadata) {
-  require_regular_file(path, "safetensors");
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
-    throw FileError("[safetensors] cannot open " + path + "; check the name and the permissions");
-  const auto size = static_cast<std::int64_t>(file.tellg());
-  const auto read = [&](std::int64_t offset, std::span<char> into) {
-    return static_cast<bool>(file.seekg(offset).read(into.data(), std::ssize(into)));
-  };
-  NamedTensors tensors;
-  for (const StoredTensor& stored : read_safetensors_layout(path, size, read, metadata)) {
+/// The tensors called `names`, or all of them if there are no names.
+std::vector<StoredTensor> chosen_tensors(const std::string& path, std::vector<StoredTensor> all,
+                                         const std::vector<std::string>& names) {
+  if (names.empty()) return all;
+  std::ranges::sort(all, {}, &StoredTensor::name);
+  std::vector<StoredTensor> chosen;
+  for (const std::string& name : names) {
+    chosen.push_back(named_tensor("[safetensors] " + path, all, name));
+  }
+  return chosen;
+}
+
+/// A file that is open for reading.
+class OpenSafetensors {
+ public:
+  explicit OpenSafetensors(const std::string& path) : path_(path) {
+    require_regular_file(path, "safetensors");
+    file_.open(path, std::ios::binary | std::ios::ate);
+    if (!file_) {
+      throw FileError("[safetensors] cannot open " + path + "; check the name and the permissions");
+    }
+  }
+
+  std::vector<StoredTensor> layout(Metadata* metadata) {
+    const auto size = static_cast<Bytes>(file_.tellg());
+    const auto bytes = [&](std::int64_t offset, std::span<char> into) {
+      return read(offset, into);
+    };
+    return read_safetensors_layout(path_, size, bytes, metadata);
+  }
+  Tensor tensor(const StoredTensor& stored) {
+    require_known_dtype(path_, stored);
     Tensor tensor(stored.type.shape, stored.type.dtype);
     const std::span elements(tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
     if (!read(stored.begin, {reinterpret_cast<char*>(elements.data()), elements.size()})) {
-      refuse_safetensors(path, stored.begin, "reading tensor '" + stored.name + "' failed");
+      refuse_safetensors(path_, stored.begin, "reading tensor '" + stored.name + "' failed");
     }
-    check_safetensors_bools(path, stored, elements);
-    tensors.emplace(stored.name, std::move(tensor));
+    check_safetensors_bools(path_, stored, elements);
+    return tensor;
+  }
+
+ private:
+  bool read(std::int64_t offset, std::span<char> into) {
+    return static_cast<bool>(file_.seekg(offset).read(into.data(), std::ssize(into)));
+  }
+
+  const std::string& path_;
+  std::ifstream file_;
+};
+
+}  // namespace
+
+NamedTensors load_wanted_safetensors(const std::string& path,
+                                     const std::function<bool(const std::string& name)>& is_wanted,
+                                     Metadata* metadata) {
+  OpenSafetensors file(path);
+  NamedTensors tensors;
+  for (const StoredTensor& stored : file.layout(metadata)) {
+    tensors.emplace(stored.name, is_wanted(stored.name) ? file.tensor(stored) : Tensor());
   }
   return tensors;
 }
 
-}  // namespace
-
-NamedTensors load_safetensors(const std::string& path) { return load_tensors(path, nullptr); }
+NamedTensors load_safetensors(const std::string& path, const std::vector<std::string>& names) {
+  OpenSafetensors file(path);
+  NamedTensors tensors;
+  for (const StoredTensor& stored : chosen_tensors(path, file.layout(nullptr), names)) {
+    tensors.emplace(stored.name, file.tensor(stored));
+  }
+  return tensors;
+}
 
 SafetensorsFile load_safetensors_file(const std::string& path) {
   SafetensorsFile file;
-  file.tensors = load_tensors(path, &file.metadata);
+  const auto all = [](const std::string&) { return true; };
+  file.tensors = load_wanted_safetensors(path, all, &file.metadata);
   return file;
 }
 
-NamedTensors map_safetensors(const std::string& path) {
+NamedTensors map_safetensors(const std::string& path, const std::vector<std::string>& names) {
   const MappedFile file = map_file(path, "safetensors");
   NamedTensors tensors;
-  for (const StoredTensor& stored : read_safetensors_layout(path, file)) {
+  for (const StoredTensor& stored :
+       chosen_tensors(path, read_safetensors_layout(path, file), names)) {
+    require_known_dtype(path, stored);
     std::byte* const data = file.content.get() + stored.begin;
     const Tensor mapped(Buffer(file.content, data), stored.type.shape, stored.type.dtype);
     check_safetensors_bools(path, stored, {data, static_cast<std::size_t>(mapped.bytes())});

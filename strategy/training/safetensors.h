@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "autodiff/export.h"
 #include "autodiff/tensor.h"
@@ -25,14 +26,18 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
 /// missing, truncated or malformed. That includes a header that does not fit or is not JSON and an
 /// unsupported dtype. It also includes data that overlaps, leaves gaps, ends early, or has the
 /// wrong length for its shape.
-NamedTensors load_safetensors(const std::string& path);
+///
+/// With `names`, reads only the tensors of these names. The others may have a dtype that tensors
+/// lack. Throws `ArgumentError` for a name that the file does not have.
+NamedTensors load_safetensors(const std::string& path, const std::vector<std::string>& names = {});
 
 struct SafetensorsFile {
   NamedTensors tensors;
   Metadata metadata;
 };
 
-/// Likewise, with the metadata. Also throws `FileError` when these are not texts by name.
+/// Reads the whole file, with the metadata. Also throws `FileError` when these are not texts by
+/// name.
 SafetensorsFile load_safetensors_file(const std::string& path);
 
 /// Like `load_safetensors`, but maps the file: elements are read when they are first accessed. The
@@ -40,6 +45,6 @@ SafetensorsFile load_safetensors_file(const std::string& path);
 /// process. Read at once are tensors of bool, and tensors that are not aligned in the file. While
 /// it is mapped, the file must not be changed in place; replacing it by another file is safe, as
 /// `save_safetensors` does.
-NamedTensors map_safetensors(const std::string& path);
+NamedTensors map_safetensors(const std::string& path, const std::vector<std::string>& names = {});
 
 }  // namespace palimpsest

@@ -52,19 +52,16 @@ constexpr std::array<std::pair<DType, const char*>, 10> safetensors_dtypes = {{
   refuse_safetensors(path, safetensors_length_bytes, what);
 }
 
-DType read_dtype(const std::string& path, const std::string& name, const std::string& dtype) {
-  const auto known = std::find_if(safetensors_dtypes.begin(), safetensors_dtypes.end(),
-                                  [&](const auto& entry) { return dtype == entry.second; });
-  if (known == safetensors_dtypes.end()) {
-    std::string names;
-    for (const auto& [supported, text] : safetensors_dtypes) {
-      names.append(names.empty() ? "" : ", ").append(text);
-    }
-    refuse_safetensors(path, safetensors_length_bytes,
-                       "tensor '" + name + "' has dtype " + dtype + ", which is not supported",
-                       "convert it to one of " + names);
+/// The member of an entry called `key`, of the kind that `is_right` accepts.
+const HeaderJson& member_of(const std::string& path, const std::string& name,
+                            const HeaderJson& entry, const char* key,
+                            bool (HeaderJson::*is_right)() const, const char* kind) {
+  const auto found = entry.is_object() ? entry.find(key) : entry.end();
+  if (found == entry.end() || !((*found).*is_right)()) {
+    refuse_header(path, "the entry of tensor '" + name + "' is malformed: its \"" + key +
+                            "\" is not " + kind);
   }
-  return known->first;
+  return *found;
 }
 
 /// The numbers of an array. All must be non-negative and representable.
@@ -83,24 +80,49 @@ std::vector<std::int64_t> read_counts(const std::string& path, const std::string
   return counts;
 }
 
+/// The shape of a tensor, for which a dtype must be possible too.
+Shape read_shape(const std::string& path, const std::string& name, const HeaderJson& value) {
+  const std::vector<std::int64_t> sizes = read_counts(path, name, value);
+  if (sizes.size() > max_rank) {
+    refuse_header(path, "tensor '" + name + "' has " + std::to_string(sizes.size()) +
+                            " axes; a tensor has at most " + std::to_string(max_rank));
+  }
+  const Shape shape(sizes);
+  if (!shape.is_possible()) {
+    refuse_header(path, "tensor '" + name + "' of shape " + to_string(shape) +
+                            " has more elements than any memory can hold");
+  }
+  return shape;
+}
+
 /// The tensor of one entry. `begin` counts from the first byte of the data.
 StoredTensor read_entry(const std::string& path, const std::string& name, const HeaderJson& value) {
-  try {
-    const std::vector<std::int64_t> offsets = read_counts(path, name, value.at("data_offsets"));
-    if (offsets.size() != 2) refuse_header(path, "tensor '" + name + "' needs two data offsets");
-    const ValueType type{Shape(read_counts(path, name, value.at("shape"))),
-                         read_dtype(path, name, value.at("dtype").get<std::string>())};
-    if (offsets[1] - offsets[0] != type.bytes()) {
-      refuse_header(path, "tensor '" + name + "' is " + to_string(type) + " of " +
-                              std::to_string(type.bytes()) + " bytes but has " +
-                              std::to_string(offsets[1] - offsets[0]) + " in the file");
-    }
-    return {name, type, offsets[0]};
-  } catch (const HeaderJson::exception& error) {
-    refuse_header(path, "the entry of tensor '" + name + "' is malformed: " + error.what());
-  } catch (const ShapeError& error) {
-    refuse_header(path, "tensor '" + name + "': " + error.what());
+  const auto member = [&](const char* key, bool (HeaderJson::*is_right)() const,
+                          const char* kind) -> const HeaderJson& {
+    return member_of(path, name, value, key, is_right, kind);
+  };
+  const std::vector<std::int64_t> offsets =
+      read_counts(path, name, member("data_offsets", &HeaderJson::is_array, "a list"));
+  if (offsets.size() != 2) refuse_header(path, "tensor '" + name + "' needs two data offsets");
+  StoredTensor tensor{
+      .name = name, .type = {}, .bytes = offsets[1] - offsets[0], .begin = offsets[0]};
+  tensor.type.shape = read_shape(path, name, member("shape", &HeaderJson::is_array, "a list"));
+  const auto dtype =
+      member("dtype", &HeaderJson::is_string, "a text").get_ref<const std::string&>();
+  const auto known =
+      std::ranges::find(safetensors_dtypes, dtype, [](const auto& entry) { return entry.second; });
+  if (known == safetensors_dtypes.end()) {
+    if (tensor.bytes < 0) refuse_header(path, "tensor '" + name + "' ends before it begins");
+    tensor.unknown_dtype = dtype;
+    return tensor;
   }
+  tensor.type.dtype = known->first;
+  if (tensor.bytes != tensor.type.bytes()) {
+    refuse_header(path, "tensor '" + name + "' is " + to_string(tensor.type) + " of " +
+                            std::to_string(tensor.type.bytes()) + " bytes but has " +
+                            std::to_string(tensor.bytes) + " in the file");
+  }
+  return tensor;
 }
 
 Metadata read_metadata(const std::string& path, const HeaderJson& value) {
@@ -147,8 +169,8 @@ HeaderJson parse_header(const std::string& path, const std::string& text) {
   } catch (const HeaderJson::parse_error& error) {
     refuse_safetensors(path, safetensors_length_bytes + static_cast<std::int64_t>(error.byte),
                        "the header is not JSON");
-  } catch (const HeaderJson::exception& error) {
-    refuse_header(path, std::string("the header cannot be read: ") + error.what());
+  } catch (const HeaderJson::exception&) {  // all that is left
+    refuse_header(path, "the header cannot be read: a number is too large for 64 bits");
   }
 }
 
@@ -171,7 +193,7 @@ std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes
     }
   }
   std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
-    return std::pair(a.begin, a.type.bytes()) < std::pair(b.begin, b.type.bytes());
+    return std::pair(a.begin, a.bytes) < std::pair(b.begin, b.bytes);
   });
 
   const std::int64_t data = safetensors_length_bytes + std::ssize(text);
@@ -183,14 +205,14 @@ std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes
                              std::to_string(tensor.begin) + " of the data, not at " +
                              std::to_string(position) + ": data overlaps or has gaps");
     }
-    if (tensor.type.bytes() > size - data - position) {
+    if (tensor.bytes > size - data - position) {
       refuse_safetensors(path, size,
                          "the file ends inside tensor '" + tensor.name + "' of " +
-                             std::to_string(tensor.type.bytes()) + " bytes, which begins at byte " +
+                             std::to_string(tensor.bytes) + " bytes, which begins at byte " +
                              std::to_string(data + position));
     }
     tensor.begin = data + position;
-    position += tensor.type.bytes();
+    position += tensor.bytes;
   }
   if (data + position != size) {
     refuse_safetensors(path, data + position,
@@ -205,6 +227,28 @@ std::vector<StoredTensor> read_safetensors_layout(const std::string& path, const
     if (!into.empty()) std::memcpy(into.data(), file.content.get() + offset, into.size());
     return true;
   });
+}
+
+void require_known_dtype(const std::string& path, const StoredTensor& tensor) {
+  if (tensor.unknown_dtype.empty()) return;
+  std::string names;
+  for (const auto& [supported, text] : safetensors_dtypes) {
+    names.append(names.empty() ? "" : ", ").append(text);
+  }
+  refuse_safetensors(
+      path, safetensors_length_bytes,
+      "tensor '" + tensor.name + "' has dtype " + tensor.unknown_dtype + ", which is not supported",
+      "convert it to one of " + names + ", or name the tensors to read");
+}
+
+const StoredTensor& named_tensor(const std::string& file, const std::vector<StoredTensor>& all,
+                                 const std::string& name) {
+  const auto found = std::ranges::lower_bound(all, name, {}, &StoredTensor::name);
+  if (found != all.end() && found->name == name) return *found;
+  std::string known;
+  for (const StoredTensor& tensor : all)
+    known.append(known.empty() ? "" : ", ").append(tensor.name);
+  throw ArgumentError(file + " has no tensor '" + name + "'; use one of " + known);
 }
 
 const char* safetensors_name(DType dtype) {

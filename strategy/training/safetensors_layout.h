@@ -21,7 +21,10 @@ inline constexpr const char* safetensors_metadata = "__metadata__";
 struct StoredTensor {
   std::string name;
   ValueType type;
+  Bytes bytes = 0;
   std::int64_t begin = 0;  ///< byte of the file at which its elements begin
+  /// The dtype in the file, if no tensor has it. Then only the shape of `type` is right.
+  std::string unknown_dtype = {};
 };
 
 /// Fills `into` with the bytes of a file from `offset` on. Returns false if they cannot be read.
@@ -29,12 +32,23 @@ using ReadBytes = std::function<bool(std::int64_t offset, std::span<char> into)>
 
 /// The tensors of a safetensors file of `size` bytes, in the order of their elements. Checks all of
 /// the file except the elements themselves. Reads the metadata too if `metadata` is not null.
-/// Throws `FileError` as `load_safetensors_file` does.
+/// Throws `FileError` as `load_safetensors_file` does, except for unknown dtypes.
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
                                                   const ReadBytes& read,
                                                   Metadata* metadata = nullptr);
 /// Likewise for a mapped file.
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, const MappedFile& file);
+
+/// Throws `FileError` if no tensor has the dtype of a stored one.
+void require_known_dtype(const std::string& path, const StoredTensor& tensor);
+/// The tensor called `name` of tensors ordered by name. Throws `ArgumentError` if there is none.
+const StoredTensor& named_tensor(const std::string& file, const std::vector<StoredTensor>& all,
+                                 const std::string& name);
+
+/// Reads the tensors for which `is_wanted` holds. Others are empty.
+NamedTensors load_wanted_safetensors(const std::string& path,
+                                     const std::function<bool(const std::string& name)>& is_wanted,
+                                     Metadata* metadata = nullptr);
 
 /// The name of a dtype in safetensors files.
 const char* safetensors_name(DType dtype);

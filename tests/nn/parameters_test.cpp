@@ -264,6 +264,20 @@ TEST_CASE("parameters of another program are loaded by name and layout") {
   CHECK(same_bits(model.second.weight.tensor(), before));
 }
 
+TEST_CASE("a file may have tensors of unknown dtypes that are not loaded") {
+  const TemporaryFile file;
+  nn::Parameters parameters;
+  parameters.add("w", Tensor::zeros({1}));
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("q":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[4,8]}})";
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size());
+  file.write(bytes + header + std::string("\0\0\x80\x3f\1\2\3\4", 8));
+  const nn::LoadResult result = parameters.load(file.path(), {.allow_unexpected = true});
+  CHECK(result.unexpected == std::vector<std::string>{"q"});
+  CHECK(parameters.named().at("w").at(0) == 1);
+}
+
 TEST_CASE("a file that does not fit changes nothing") {
   Model model;
   const Tensor before = model.first.weight.tensor().clone();

@@ -19,7 +19,8 @@ std::string file_with(const std::string& header, std::size_t data) {
 }
 
 /// Both ways to read a file must accept and refuse the same files, with the same errors.
-constexpr NamedTensors (*readers[])(const std::string&) = {load_safetensors, map_safetensors};
+constexpr NamedTensors (*readers[])(const std::string&, const std::vector<std::string>&) = {
+    load_safetensors, map_safetensors};
 
 TEST_CASE("every dtype survives a file") {
   const TemporaryFile file;
@@ -32,7 +33,7 @@ TEST_CASE("every dtype survives a file") {
   tensors.emplace("empty", Tensor::zeros({0, 4}));
   save_safetensors(file.path(), tensors);
   for (const auto& reader : readers) {
-    const NamedTensors loaded = reader(file.path());
+    const NamedTensors loaded = reader(file.path(), {});
     REQUIRE(loaded.size() == tensors.size());
     for (const auto& [name, tensor] : tensors) CHECK(same_bits(loaded.at(name), tensor));
   }
@@ -75,11 +76,11 @@ TEST_CASE("a file cut anywhere is an error, never a crash") {
   const std::string whole = file.read();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     file.write(whole.substr(0, length));
-    for (const auto& reader : readers) CHECK_THROWS_AS(reader(file.path()), FileError);
+    for (const auto& reader : readers) CHECK_THROWS_AS(reader(file.path(), {}), FileError);
   }
   file.write(whole + "x");
   for (const auto& reader : readers) {
-    CHECK_THROWS_WITH(reader(file.path()), Contains("belong to no tensor"));
+    CHECK_THROWS_WITH(reader(file.path(), {}), Contains("belong to no tensor"));
   }
 }
 
@@ -119,19 +120,62 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
   for (const auto& row : rows) {
     file.write(row.bytes);
     for (const auto& reader : readers) {
-      CHECK_THROWS_WITH(reader(file.path()),
+      CHECK_THROWS_WITH(reader(file.path(), {}),
                         Contains(row.words) && Contains(file.path() + ", byte "));
     }
   }
   for (const auto& reader : readers) {
-    CHECK_THROWS_WITH(reader("/nowhere/file"), Contains("/nowhere/file"));
-    CHECK_THROWS_WITH(reader("/tmp"), Contains("is a folder"));
+    CHECK_THROWS_WITH(reader("/nowhere/file", {}), Contains("/nowhere/file"));
+    CHECK_THROWS_WITH(reader("/tmp", {}), Contains("is a folder"));
   }
   for (const auto& reader : readers) {
-    CHECK_THROWS_WITH(reader("/dev/null"), Contains("is not a regular file"));
+    CHECK_THROWS_WITH(reader("/dev/null", {}), Contains("is not a regular file"));
   }
   CHECK_THROWS_AS(save_safetensors("/nowhere/file", {}), FileError);
   CHECK_THROWS_WITH(save_safetensors(file.path(), {{"t", Tensor()}}), Contains("'t' is empty"));
+}
+
+TEST_CASE("named tensors are read from a file that has a dtype that tensors lack") {
+  const TemporaryFile file;
+  const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("b":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[4,7]},)"
+                             R"("c":{"dtype":"U8","shape":[1],"data_offsets":[7,8]}})";
+  file.write(file_with(header, 4) + std::string("\1\2\3\4", 4));
+  for (const auto& reader : readers) {
+    const NamedTensors read = reader(file.path(), {"c", "a"});
+    REQUIRE(read.size() == 2);
+    CHECK(read.at("a").item() == 0);
+    CHECK(read.at("c").item<std::uint8_t>() == 4);
+    for (const auto& names : {std::vector<std::string>{}, {"b"}}) {
+      CHECK_THROWS_WITH(reader(file.path(), names),
+                        Contains("tensor 'b' has dtype F8_E4M3, which is not supported") &&
+                            Contains("or name the tensors to read"));
+    }
+    CHECK_THROWS_AS(reader(file.path(), {"d"}), ArgumentError);
+    CHECK_THROWS_WITH(reader(file.path(), {"d"}), Contains("no tensor 'd'; use one of a, b, c"));
+  }
+}
+
+TEST_CASE("errors have neither texts of the JSON library nor lines of this one") {
+  const TemporaryFile file;
+  for (const char* header :
+       {R"({"t":{"dtype":3,"shape":[1],"data_offsets":[0,4]}})",
+        R"({"t":{"dtype":"F32","shape":[1]}})", R"({"t":7})", "[1,", "1e999",
+        R"({"t":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})",
+        R"({"t":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,4]}})"}) {
+    CAPTURE(header);
+    file.write(file_with(header, 4));
+    for (const auto& reader : readers) {
+      std::string message;
+      try {
+        reader(file.path(), {});
+      } catch (const FileError& error) {
+        message = error.what();
+      }
+      CHECK_THAT(message, Contains("[safetensors] " + file.path()));
+      CHECK_THAT(message, !Contains("json.exception") && !Contains(".cpp"));
+    }
+  }
 }
 
 TEST_CASE("names that a file cannot hold are errors") {
