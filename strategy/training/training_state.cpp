@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autodiff/error.h"
+#include "checkpoint/stores/hash.h"
 
 namespace palimpsest {
 namespace {
@@ -15,6 +16,7 @@ constexpr const char* training_format = "palimpsest-training";
 constexpr const char* training_version = "1";
 constexpr std::string_view integer_prefix = "integer:";
 constexpr std::string_view text_prefix = "text:";
+constexpr std::string_view checksum_prefix = "xxh3:";
 
 [[noreturn]] void refuse_position(const std::string& name, const std::string& problem,
                                   const DataPosition& position) {
@@ -56,6 +58,38 @@ const std::string& metadata_of(const std::string& path, const Metadata& metadata
   return found->second;
 }
 
+/// A checksum of a tensor's type and elements.
+std::string checksum_of(const Tensor& tensor) {
+  const std::string type = to_string(tensor.type());
+  const std::span elements(tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
+  std::uint64_t hash = hash_bytes(elements, hash_bytes(std::as_bytes(std::span(type))));
+  std::string digits(16, '0');
+  for (std::size_t i = digits.size(); i-- > 0; hash /= 16)
+    digits[i] = "0123456789abcdef"[hash % 16];
+  return digits;
+}
+
+/// Refuses a file with a tensor that its checksum does not fit. Files of earlier versions have no
+/// checksums.
+void require_checksums(const std::string& path, const SafetensorsFile& file) {
+  const auto is_checksum = [](const auto& entry) {
+    return entry.first.starts_with(checksum_prefix);
+  };
+  const auto count = std::ranges::count_if(file.metadata, is_checksum);
+  if (count == 0) return;
+  for (const auto& [name, tensor] : file.tensors) {
+    const auto known = file.metadata.find(std::string(checksum_prefix) + name);
+    if (known != file.metadata.end() && known->second == checksum_of(tensor)) continue;
+    refuse_training_file(path, "has tensor '" + name +
+                                   "', whose checksum is another: the file was damaged; load an "
+                                   "earlier one");
+  }
+  if (count == std::ssize(file.tensors)) return;
+  refuse_training_file(path,
+                       "has a checksum of a tensor that is missing: the file was damaged; load an "
+                       "earlier one");
+}
+
 }  // namespace
 
 std::int64_t integer_at(const DataPosition& position, const std::string& name) {
@@ -84,6 +118,10 @@ void write_training_state(const std::string& path, const TrainingState& state) {
     for (const auto& [entry, tensor] : part) tensors.emplace(name + "/" + entry, tensor);
   }
   Metadata metadata{{"format", training_format}, {"version", training_version}, {"parts", names}};
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.defined()) continue;  // which is refused below
+    metadata.emplace(std::string(checksum_prefix) + name, checksum_of(tensor));
+  }
   for (const auto& [name, value] : state.position) {
     if (const auto* number = std::get_if<std::int64_t>(&value)) {
       metadata.emplace(std::string(integer_prefix) + name, std::to_string(*number));
@@ -105,6 +143,7 @@ TrainingState read_training_state(const std::string& path) {
     refuse_training_file(path, "has version '" + version + "', and this library reads " +
                                    training_version + "; use the library that wrote it");
   }
+  require_checksums(path, file);
   TrainingState state;
   const std::string names = metadata_of(path, file.metadata, "parts");
   for (std::size_t begin = 0; begin < names.size();) {

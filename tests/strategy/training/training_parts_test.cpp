@@ -224,6 +224,35 @@ TEST_CASE("files of others and damaged files are errors that say so") {
   }
 }
 
+TEST_CASE("an element that was changed in a training file is found by its checksum") {
+  const TemporaryFile file;
+  Run run({});
+  save_training(file.path(), run.parts());
+  const std::string whole = file.read();
+  const NamedTensors tensors = load_safetensors(file.path());
+  std::string damaged = whole;
+  damaged[whole.size() - 5] = static_cast<char>(damaged[whole.size() - 5] ^ 1);
+  file.write(damaged);
+  CHECK_THAT(refusal(file.path(), run.parts()),
+             Contains(file.path()) && Contains("has tensor '") &&
+                 Contains("whose checksum is another: the file was damaged; load an earlier one"));
+
+  // Files of earlier versions have no checksums.
+  file.write(whole);
+  SafetensorsFile old = load_safetensors_file(file.path());
+  const auto checksums = std::erase_if(
+      old.metadata, [](const auto& entry) { return entry.first.starts_with("xxh3:"); });
+  CHECK(checksums == tensors.size());
+  save_safetensors(file.path(), old.tensors, old.metadata);
+  CHECK_NOTHROW(load_training(file.path(), run.parts()));
+
+  // A tensor of another dtype with the same bytes, and one that is missing.
+  old = load_safetensors_file(file.path());
+  old.metadata["xxh3:parameters/gone"] = "0123456789abcdef";
+  save_safetensors(file.path(), old.tensors, old.metadata);
+  CHECK_THAT(refusal(file.path(), run.parts()), Contains("the file was damaged"));
+}
+
 TEST_CASE("the position in the data survives a file") {
   const TemporaryFile file;
   const DataPosition position{{"epoch", 3},
