@@ -130,7 +130,8 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where,
       throw ArgumentError(
           operation,
           "the function records parameter " + tape.describe(node) +
-              ", whose gradient would be lost; record it before the function and capture it",
+              ", whose gradient would be lost; record it before the function, for an nn layer with "
+              "parameters.record(tape), and capture it",
           tape.where(node));
     }
     for (const ValueId input : tape.inputs(node)) capture(input);

@@ -7,6 +7,7 @@
 
 #include "autodiff/bytes.h"
 #include "strategy/training/safetensors_layout.h"
+#include "strategy/training/training_parts.h"
 
 namespace palimpsest::nn {
 namespace {
@@ -320,6 +321,14 @@ LoadResult Parameters::load(const std::string& path, const LoadOptions& options)
 }
 
 void Parameters::save(const std::string& path) const { save_safetensors(path, named()); }
+
+void Parameters::check_state(const NamedTensors& state) const {
+  TrainingPart("parameters", named()).check_state(state);
+}
+
+void Parameters::load_state(const NamedTensors& state) {
+  TrainingPart("parameters", named()).load_state(state);
+}
 
 std::string Parameters::summary() const {
   std::ostringstream text;

@@ -147,6 +147,13 @@ class Parameters {
   /// Writes `named()` to a safetensors file. Throws `FileError`.
   void save(const std::string& path) const;
 
+  /// For a `TrainingPart`: `named()`, a check that all tensors are given with their types, and a
+  /// copy of them into the parameters and states. `check_state` throws `ArgumentError`,
+  /// `ShapeError` and `DTypeError`.
+  NamedTensors state() const { return named(); }
+  void check_state(const NamedTensors& state) const;
+  void load_state(const NamedTensors& state);
+
   /// A table of names, types and bytes, with totals.
   std::string summary() const;
 

@@ -5,12 +5,14 @@
 #include <string>
 
 #include "autodiff/gradient.h"
+#include "autodiff/interpreter.h"
 #include "autodiff/recording_guards.h"
 #include "checkpoint/dot.h"
 #include "checkpoint/planning_files.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/updates.h"
 #include "strategy/compile/step_cache.h"
+#include "strategy/differentiate.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
@@ -118,6 +120,13 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
                         where);
   }
   return *evaluator;
+}
+
+bool has_parameters(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (tape.is_parameter(node)) return true;
+  }
+  return false;
 }
 
 /// Throws `TapeError` unless the loss and the outputs are on one tape.
@@ -242,6 +251,19 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
 }  // namespace
 
 Gradients backward(const LossAndOutputs& values, const RunOptions& options, Where where) {
+  Tape& tape = tape_of(values, "backward", where);
+  evaluator_of(tape, "backward", where);
+  if (!has_parameters(tape)) {
+    // A value that leaked from the body of a loop has none either. That error says more.
+    const ValueId loss = values.loss.id();
+    require_leaves(tape, {&loss, 1});
+    throw_without_parameters("backward", "evaluate()", where);
+  }
+  return differentiate(values, options, where);
+}
+
+Gradients differentiate(const LossAndOutputs& values, const RunOptions& options,
+                        const Where& where) {
   Tape& tape = tape_of(values, "backward", where);
   if (tape.updates().empty()) return run_backward(values, options, where);
   const Gradients made = run_backward(with_updates(values), options, where);

@@ -85,8 +85,8 @@ class Gradients {
 ///
 /// Adjoint nodes are removed from the tape again. Throws `ShapeError` unless the loss has one
 /// element, `DTypeError` unless the loss and all parameters are floating. Throws `ArgumentError`
-/// for an evaluator that has no engine. Throws `BudgetError` before any work when the budget is too
-/// small; it names the smallest budget that is enough.
+/// for a tape without parameters, and for an evaluator that has no engine. Throws `BudgetError`
+/// before any work when the budget is too small; it names the smallest budget that is enough.
 Gradients backward(const LossAndOutputs& values, const RunOptions& options = {},
                    Where where = Where::current());
 /// Likewise, as in `backward(loss, {logits, state}, {.memory_budget = 256_MiB})`.

@@ -140,6 +140,7 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
   const NodeId backward_begins = state->tape.node_count();
   state->differentiated = state->outputs.size();
   state->parameters = parameters_of(state->tape);
+  if (state->parameters.empty()) throw_without_parameters("program", "Program::values()", where);
   const std::vector<Var> gradients = vjp({&loss, 1}, state->parameters, {}, where);
   state->outputs.insert(state->outputs.end(), gradients.begin(), gradients.end());
   state->compile_outputs(backward_begins);

@@ -98,9 +98,7 @@ class ClassifierTraining {
 
  private:
   std::vector<TrainingPart> parts() {
-    return {{"parameters", task_.parameters.named()},
-            {"optimizer", *task_.optimizer},
-            {"random", tape_}};
+    return {{"parameters", task_.parameters}, {"optimizer", *task_.optimizer}, {"random", tape_}};
   }
 
   DataPosition position() const { return {{"epoch", images_.epoch()}, {"settings", settings()}}; }

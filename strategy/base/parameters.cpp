@@ -1,5 +1,7 @@
 #include "strategy/base/parameters.h"
 
+#include <string>
+
 namespace palimpsest {
 
 std::vector<Var> parameters_of(Tape& tape) {
@@ -8,6 +10,14 @@ std::vector<Var> parameters_of(Tape& tape) {
     if (tape.is_parameter(node)) parameters.push_back(tape.var(tape.first_output(node)));
   }
   return parameters;
+}
+
+void throw_without_parameters(const char* operation, const char* instead, const Where& where) {
+  throw ArgumentError(operation,
+                      "the tape has no parameters, so there are no gradients; record some with "
+                      "tape.parameter(), or compute values with " +
+                          std::string(instead),
+                      where);
 }
 
 const Where& where_recorded(const Var& value) { return value.tape().where(value.node()); }

@@ -4,6 +4,7 @@
 
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
+#include "strategy/differentiate.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/run/present.h"
@@ -147,8 +148,9 @@ Gradients Replica::differentiate(const LossAndOutputs& values) {
     return gradients;
   }
   const Where where = where_recorded(values.loss);
-  Gradients gradients = within_least(
-      values.loss, [&](const RunOptions& options) { return backward(values, options, where); });
+  Gradients gradients = within_least(values.loss, [&](const RunOptions& options) {
+    return palimpsest::differentiate(values, options, where);
+  });
   drop_all(values.loss);
   note(gradients.report());
   return gradients;

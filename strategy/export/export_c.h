@@ -27,8 +27,8 @@ struct ExportOptions {
   Bytes memory_budget = unlimited;
   /// The exported function. Also the prefix of all other names, and the name of the files.
   std::string name = "step";
-  /// Constants that the caller passes, in this order. Other constants become tables in the file,
-  /// with their recorded values. A parameter may be listed for its name.
+  /// Constants and parameters that the caller passes, in this order. Parameters that are not listed
+  /// precede them. Other constants become tables in the file, with their recorded values.
   std::vector<CName> arguments = {};
   /// Names of results; without them they are `loss`, `output_1`, `gradient_of_` a parameter and so
   /// on.

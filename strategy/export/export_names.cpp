@@ -59,8 +59,8 @@ ExportNames::ExportNames(const Program& program, const ProgramParts& parts,
   check_arguments(program.tape());
   take_given(options.results, "result");
   check_results(result_count);
-  add_parameters(program, updates);
-  add_arguments(program);
+  add_parameters(program.tape(), updates);
+  add_arguments(program.tape(), updates);
   add_results(result_count);
 }
 
@@ -158,8 +158,12 @@ void ExportNames::add_leaf(const Var& leaf, const std::string& name, const std::
   pointers_.push_back({name, type, is_written});
 }
 
-void ExportNames::add_parameters(const Program& program, bool updates) {
-  const Tape& tape = program.tape();
+void ExportNames::add_parameter(const Var& parameter, const std::string& name, bool updates) {
+  add_leaf(parameter, name, "parameter", updates);
+  parameter_bytes_ += parameter.type().bytes();
+}
+
+void ExportNames::add_parameters(const Tape& tape, bool updates) {
   std::size_t number = 0;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.is_leaf(node) || !tape.is_parameter(node)) continue;
@@ -169,16 +173,21 @@ void ExportNames::add_parameters(const Program& program, bool updates) {
     if (like.empty()) like = "parameter_" + std::to_string(number);
     if (!scope.empty()) like = scope + "_" + like;
     ++number;
-    const std::string name = choose(options_.arguments, parameter, like);
-    add_leaf(parameter, name, "parameter", updates);
-    parameter_bytes_ += parameter.type().bytes();
+    if (std::ranges::find(options_.arguments, parameter, &CName::value) !=
+        options_.arguments.end()) {
+      continue;
+    }
+    add_parameter(parameter, choose({}, parameter, like), updates);
   }
 }
 
-void ExportNames::add_arguments(const Program& program) {
+void ExportNames::add_arguments(const Tape& tape, bool updates) {
   for (const CName& each : options_.arguments) {
-    if (program.tape().is_parameter(each.value.node())) continue;
-    add_leaf(each.value, each.name, "argument", false);
+    if (tape.is_parameter(each.value.node())) {
+      add_parameter(each.value, each.name, updates);
+    } else {
+      add_leaf(each.value, each.name, "argument", false);
+    }
   }
 }
 

@@ -38,8 +38,11 @@ class ExportNames {
   void check_results(std::size_t count) const;
   /// Throws `DTypeError` if C has no such dtype.
   void add_leaf(const Var& leaf, const std::string& name, const std::string& role, bool is_written);
-  void add_parameters(const Program& program, bool updates);
-  void add_arguments(const Program& program);
+  /// Adds the parameters that are not among the given arguments, in the order of recording.
+  void add_parameters(const Tape& tape, bool updates);
+  /// Adds the given arguments, in their order.
+  void add_arguments(const Tape& tape, bool updates);
+  void add_parameter(const Var& parameter, const std::string& name, bool updates);
   void add_results(std::size_t count);
   /// Takes a name and that of its macro, which is in capitals. False if one of them is taken.
   bool take(const std::string& name);

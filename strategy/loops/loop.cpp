@@ -63,7 +63,8 @@ void require_state(const RecordedStep& step, const StepBody& body) {
     throw ArgumentError(
         body.name(),
         "the body records parameter " + step.tape->describe(node) +
-            ", whose gradient would be lost; record it before the loop and use it in the body",
+            ", whose gradient would be lost; record it before the loop, for an nn layer with "
+            "parameters.record(tape), and use it in the body",
         step.tape->where(node));
   }
 }

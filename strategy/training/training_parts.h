@@ -15,9 +15,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 class Tape;
 
 /// An object that a training run can continue from: an `Optimizer`, `LossScaler`,
-/// `PlateauSchedule`, `WeightAverage`, `Execution`, or one of the user's. `check_state` throws a
-/// `UsageError` where `load_state` would. After that `load_state` throws nothing but
-/// `EnvironmentError`.
+/// `PlateauSchedule`, `WeightAverage`, `Execution`, `nn::Parameters`, or one of the user's.
+/// `check_state` throws a `UsageError` where `load_state` would. After that `load_state` throws
+/// nothing but `EnvironmentError`.
 template <class T>
 concept Resumable = requires(const T& constant, T& object, const NamedTensors& state) {
   { constant.state() } -> std::convertible_to<NamedTensors>;
@@ -57,7 +57,7 @@ class TrainingPart {
 /// Saves what a training run needs to continue with the same bits. Call it between two steps:
 ///
 ///     const std::vector<TrainingPart> parts = {
-///         {"parameters", parameters.named()}, {"optimizer", *optimizer}, {"random", tape}};
+///         {"parameters", parameters}, {"optimizer", *optimizer}, {"random", tape}};
 ///     save_training("run.safetensors", parts, {{"epoch", 3}, {"batch", 120}});
 ///
 /// Throws as `write_training_state`, and `ArgumentError` for two parts of one name.

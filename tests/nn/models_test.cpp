@@ -207,13 +207,33 @@ TEST_CASE("statistics in loops are errors that say so") {
                     Contains("running statistics"));
 }
 
+TEST_CASE("a layer that is recorded first in a loop body is an error that names the remedy") {
+  nn::Parameters parameters(2);
+  const nn::Linear layer(parameters, 3, 3);
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2, 3}));
+  const auto in_scan = [&] {
+    return scan(x, 2, [&](const Var& y, const StepNumber&) { return layer(y); });
+  };
+  const auto in_while = [&] {
+    return while_loop(
+        x, [](const Var& y) { return sum(y) < 10.0; },
+        [&](const Var& y, const StepNumber&) { return layer(y); });
+  };
+  CHECK_THROWS_WITH(in_scan(), Contains("weight") && Contains("parameters.record(tape)"));
+  CHECK_THROWS_WITH(in_while(), Contains("weight") && Contains("parameters.record(tape)"));
+  parameters.record(tape);
+  CHECK(in_scan().shape() == Shape{2, 3});
+}
+
 TEST_CASE("a trainable parameter that checkpoint meets first is an error") {
   nn::Parameters parameters(2);
   const nn::Linear layer(parameters, 3, 3);
   Tape tape;
   const Var x = tape.constant(Tensor::ones({2, 3}));
-  CHECK_THROWS_WITH(checkpoint([&](const Var& y) { return layer(y); }, x),
-                    Contains("weight") && Contains("record it before"));
+  CHECK_THROWS_WITH(
+      checkpoint([&](const Var& y) { return layer(y); }, x),
+      Contains("weight") && Contains("record it before") && Contains("parameters.record(tape)"));
   parameters.record(tape);
   CHECK(checkpoint([&](const Var& y) { return layer(y); }, x).shape() == Shape{2, 3});
 }

@@ -2,6 +2,7 @@
 
 #include "nn/linear.h"
 #include "palimpsest.h"
+#include "strategy/training/training.h"
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
@@ -336,6 +337,23 @@ TEST_CASE("parameters are loaded from tensors of the same model") {
   CHECK(parameters["l0"].tensor().at(0) == 2);
   CHECK(parameters["l1"].tensor().at(0) == 0);
   CHECK(parameters["l2"].tensor().at(0) == 1);
+}
+
+TEST_CASE("a training part takes the parameters of a model, also after they are converted") {
+  const TemporaryFile file;
+  Model saved(1);
+  save_training(file.path(), {{"model", saved.parameters}});
+  Model loaded(2);
+  load_training(file.path(), {{"model", loaded.parameters}});
+  for (const auto& [name, tensor] : saved.parameters.named()) {
+    CHECK(same_bits(tensor, loaded.parameters[name].tensor()));
+  }
+  const TrainingPart part("model", loaded.parameters);
+  loaded.parameters.convert(DType::f64);
+  CHECK(part.state().at("first/weight").dtype() == DType::f64);
+  CHECK_THROWS_AS(load_training(file.path(), {part}), FileError);
+  CHECK_THROWS_AS(part.check_state(saved.parameters.named()), DTypeError);
+  CHECK_THROWS_WITH(part.check_state({}), Contains("missing") || Contains("no entry"));
 }
 
 TEST_CASE("a scope without parameters is not frozen silently") {

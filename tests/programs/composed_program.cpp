@@ -73,6 +73,8 @@ class Composer {
   ComposedProgram finish() {
     draw_from(0xffffffffu);
     if (pool_.empty()) keep("parameter", parameter(Tensor::ones({3}, DType::f64)));
+    // A loss of a tape without parameters has no gradient. Nothing reads this one.
+    if (made_.parameters.empty()) parameter(Tensor::ones({1}, DType::f64));
     made_.loss = term(pool_.back());
     for (const Var& value : pool_) {
       if (below(3) == 0) made_.loss = made_.loss + term(value);

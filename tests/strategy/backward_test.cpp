@@ -10,6 +10,7 @@
 #include "checkpoint/planning_files.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
+#include "strategy/program.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 #include "tests/temporary_file.h"
@@ -110,6 +111,13 @@ TEST_CASE("wrong calls of backward say what to do") {
   CHECK_THROWS_AS(backward(Var()), TapeError);
   CHECK_THROWS_WITH(backward(q.loss, {.memory_budget = -1}), Contains("256_MiB"));
   CHECK_THROWS_WITH(backward(q.loss, {.threads = -2}), Contains("-2 threads"));
+  Tape constants;
+  const Var fixed = sum(constants.constant(Tensor::vector({1, 2})));
+  CHECK_THROWS_WITH(backward(fixed), Contains("[backward]") && Contains("no parameters") &&
+                                         Contains("evaluate()") && Contains("backward_test.cpp:"));
+  CHECK_THROWS_WITH(
+      Program::gradients([](Tape& tape) { return sum(tape.constant(Tensor::vector({1, 2}))); }),
+      Contains("no parameters") && Contains("Program::values()"));
   const Var integer = q.tape.constant(Tensor::arange(1));
   CHECK_THROWS_AS(backward(integer), DTypeError);
   CHECK_THROWS_WITH(eager({.planner = keep_all()}), Contains("[eager]") && Contains("backward()"));

@@ -1,5 +1,6 @@
 // Examples of docs/reference/models.md.
 #include <palimpsest/nn/nn.h>
+#include <palimpsest/strategy/training/training_parts.h>
 
 #include "docs/snippets/reference/example.h"
 
@@ -48,6 +49,15 @@ EXAMPLE(Parameters::save, Parameters::load, Parameters::named, LoadOptions, Load
                 return name == "head/weight" ? "fc.weight" : "";
               }});
   print(same.weight.tensor());  // → [[1, 1], [1, 1]]
+}
+
+EXAMPLE(Parameters::state, Parameters::check_state, Parameters::load_state) {
+  nn::Parameters parameters(1), others(2);
+  const nn::Linear layer(parameters / "head", 2, 2), same(others / "head", 2, 2);
+  const TrainingPart part("model", parameters), of_others("model", others);  // for `save_training`
+  of_others.check_state(part.state());
+  of_others.load_state(part.state());
+  print(same_bits(layer.weight.tensor(), same.weight.tensor()));  // → true
 }
 
 EXAMPLE(Parameters::convert, Parameters::record, Parameters::summary) {

@@ -111,6 +111,33 @@ TEST_CASE("a name that no pointer gets is refused", "[export]") {
       {"the value of the argument 'same' is listed already as"});
 }
 
+TEST_CASE("pointers have the order of the listed arguments, after parameters not listed",
+          "[export]") {
+  if (lacks_c_compiler()) return;
+  Pair pair;
+  const ExportedC exported =
+      export_c(pair.program,
+               {.arguments = {{"y", pair.y}, {"upper", pair.upper}, {"x", pair.x}}, .results = {}});
+  std::vector<std::string> names;
+  for (const CPointer& each : exported.pointers) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"w", "y", "upper", "x", "loss", "output_1",
+                                          "gradient_of_w", "gradient_of_upper"});
+  CHECK(exported.parameter_bytes == 16);
+  const std::vector<Tensor> given = {Tensor::full({2}, 3), Tensor::full({2}, 7),
+                                     Tensor::full({2}, 5), Tensor::full({2}, 11)};
+  const CResult result = run_in_c({{exported, given}}).front();
+  CHECK(result.tensors[4].item() == 2 * 3 * 7 * 5 * 11);
+  CHECK(result.tensors[7].at(0) == 3 * 7 * 11);
+
+  const ExportedC trained =
+      export_c(pair.program,
+               {.arguments = {{"x", pair.x}, {"lower", pair.lower}}, .optimizer = SgdOptions{}});
+  CHECK(trained.pointers[0].name == "W");
+  CHECK_FALSE(trained.pointers[1].is_written);
+  CHECK(trained.pointers[2].name == "lower");
+  CHECK(trained.pointers[2].is_written);
+}
+
 TEST_CASE("an output that is returned twice may have two names", "[export]") {
   const Program program = Program::values([](Tape& tape) {
     const Var x = tape.parameter(Tensor::ones({2}), "x") * 2.0;
