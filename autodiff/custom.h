@@ -20,9 +20,9 @@ struct CustomCall {
   /// As many bytes as `CustomDefinition::workspace` asked for, aligned to 64.
   std::span<std::byte> workspace;
   int threads = 1;  ///< most threads that run at once in the caller's arena
-  /// Counts the runs of a program that is recorded once and run many times. An operation that draws
-  /// random numbers uses `in_round` of its stream.
-  std::uint32_t round = 0;
+  /// The run of a program that is recorded once and run many times. An operation that draws random
+  /// numbers uses `in_round` of its stream.
+  Round round = {};
   /// `control->check()` throws `StoppedError` if the run is to stop (`RunOptions::stop`). Long
   /// operations call it now and then. Null for a run that cannot be stopped.
   RunControl* control = nullptr;

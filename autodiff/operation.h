@@ -15,6 +15,7 @@
 #include "autodiff/arithmetic.h"
 #include "autodiff/attribute_words.h"
 #include "autodiff/export.h"
+#include "autodiff/philox.h"
 #include "autodiff/tensor.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -216,9 +217,9 @@ struct KernelCall {
   std::span<std::byte> workspace;
   /// Upper bound on threads that run at once in the arena in which the kernel is called.
   int threads = 1;
-  /// The number of the current run of a program that is recorded once and run many times. Kernels
-  /// that draw random numbers use another stream in each run; see `in_round`.
-  std::uint32_t round = 0;
+  /// The current run of a program that is recorded once and run many times. Kernels that draw
+  /// random numbers use another stream in each run; see `in_round`.
+  Round round = {};
   /// Epilogue for the elements of the output, or null. Only for operations with `fuses_epilogues`.
   const EpilogueKernel* epilogue = nullptr;
   /// State shared by kernels of one run; null outside planned runs, and for accumulations and

@@ -18,9 +18,21 @@ struct RandomStream {
   bool operator==(const RandomStream&) const = default;
 };
 
-/// The stream that replaces this one after the tape was cleared `round` more times.
-constexpr RandomStream in_round(const RandomStream& stream, std::uint32_t round) {
-  return {stream.seed, stream.generation + round, stream.node};
+/// Tells the runs of a program apart that is recorded once and run many times.
+struct Round {
+  constexpr Round(std::uint32_t run_number = 0, std::uint32_t part_number = 0)
+      : run(run_number), part(part_number) {}
+
+  std::uint32_t run;   ///< counts the runs of the program
+  std::uint32_t part;  ///< of a computation that is divided, such as the shard of a replica
+
+  bool operator==(const Round&) const = default;
+};
+
+/// The stream that replaces this one on a tape that was cleared `round.run` more times, and whose
+/// seed is greater by `round.part`. Parts of a batch have such seeds.
+constexpr RandomStream in_round(const RandomStream& stream, Round round) {
+  return {stream.seed + round.part, stream.generation + round.run, stream.node};
 }
 
 /// 64 bits of the stream, for seeding other generators.

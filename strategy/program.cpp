@@ -91,6 +91,7 @@ struct Program::State {
 
   RunOptions options;
   int threads = 1;
+  mutable std::atomic<std::uint32_t> runners = 0;  // constructed so far
   Tape tape;
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
@@ -180,7 +181,8 @@ struct Runner::State {
   explicit State(Program from)
       : program(std::move(from)),
         executor(program.state_->instructions),
-        threads(program.state_->threads) {
+        threads(program.state_->threads),
+        round(0, program.state_->runners++) {
     const std::span<const ValueId> sources = executor.instructions().sources();
     for (std::size_t k = 0; k < sources.size(); ++k) {
       bind(k, program.tape().buffer(sources[k]));
@@ -234,7 +236,7 @@ struct Runner::State {
   /// The buffers of this run's results. All tensors of one place share a buffer, so its use count
   /// shows that it is shared.
   std::map<Instructions::Place, Buffer> given;
-  std::uint32_t round = 0;
+  Round round;
   std::atomic<bool> is_running = false;
   bool ran = false;
   bool failed = false;  // the last run threw an exception
@@ -255,14 +257,14 @@ struct Runner::State {
   }
 
   /// Reading the clock twice takes as long as a small run, so few small runs are timed.
-  bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round % 16 == 0; }
+  bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round.run % 16 == 0; }
 };
 
 namespace {
 
 constexpr const char* runner_runs =
-    "[program] a run of this Runner is in progress; bind tensors and read results before or after "
-    "it, not in its progress function, and give each thread a Runner of its own";
+    "[program] a run of this Runner is in progress; bind tensors, set its part and read results "
+    "before or after it, not in its progress function, and give each thread a Runner of its own";
 
 }  // namespace
 
@@ -303,6 +305,13 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
   state_->bind(static_cast<std::size_t>(source - sources.begin()), tensor.buffer());
 }
 
+void Runner::set_part(std::uint32_t part) {
+  const Running running(state_->is_running, runner_runs);
+  state_->round.part = part;
+}
+
+std::uint32_t Runner::part() const { return state_->round.part; }
+
 void Runner::run() {
   const Running running(state_->is_running, runner_runs);
   const Program::State& program = *state_->program.state_;
@@ -336,7 +345,7 @@ void Runner::run() {
   }
   state_->ran = true;
   state_->failed = false;
-  ++state_->round;
+  ++state_->round.run;
   if (stopwatch) state_->run_seconds = stopwatch->seconds();
   if (!program.updates.empty()) state_->update();
 }
@@ -382,7 +391,7 @@ Report Runner::report() const {
   report.loops = reports_of(program.loops.loops(), state_->executor.notes());
   report.keep_all_peak += program.loops.withheld();
   report.planning_seconds = program.planning_seconds;
-  report.plan_reused = state_->round > 1;
+  report.plan_reused = state_->round.run > 1;
   report.run_seconds = state_->run_seconds;
   return report;
 }

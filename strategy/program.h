@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -70,6 +71,11 @@ class Program {
 
 /// Runs a program, with its own leaves, arena and results. Use it from one thread at a time.
 ///
+/// Runners draw different random numbers: runner k of a program draws those of part k, in the order
+/// of construction from 0 on. Part 0 draws what a tape draws on which the program is recorded. Part
+/// k draws what it draws with a seed that is greater by k, as part k of a batch does in an
+/// `Execution`. Within loops the numbers of part k are others, but also its own.
+///
 /// A run records and plans nothing. Unless `RunOptions::memory` says otherwise, it reuses the
 /// memory of the previous run. If a tensor of that memory is still held elsewhere, the memory stays
 /// unchanged and the run allocates new memory.
@@ -84,6 +90,11 @@ class Runner {
   /// `ArgumentError` for a `Var` that is not a leaf of the program, `ShapeError` and `DTypeError`
   /// for a tensor of another type.
   void bind(const Var& leaf, const Tensor& tensor);
+
+  /// Sets the part whose random numbers later runs draw. For runners that are constructed on
+  /// several threads, in no certain order, or that are to draw the same numbers.
+  void set_part(std::uint32_t part);
+  std::uint32_t part() const;
 
   /// Computes everything. Random operations draw in run k what they would draw on a tape that had
   /// been cleared k times. Throws what kernels throw, and `AnomalyError`.

@@ -131,7 +131,8 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
   lines.push_back("captured values with the hash " + hash_of_operands(captured));
   lines.push_back("a first step that makes results with the hash " + hash_text(first_step));
   if (draws_numbers(loop.step()) || (loop.has_condition() && draws_numbers(loop.condition()))) {
-    lines.push_back(number("random numbers of run", loop.body().generation + call.round) +
+    lines.push_back(number("random numbers of run", loop.body().generation + call.round.run) +
+                    (call.round.part == 0 ? "" : number(" of part", call.round.part)) +
                     number(" with the seed", loop.body().seed));
   }
   if (held != nullptr) {

@@ -17,7 +17,7 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
                                     : NativeCode::off),
       is_reported_(call.scope != nullptr && call.scope->of == RunScope::Of::run),
       steps_(loop.has_condition() ? 0 : loop.steps()),
-      round_(loop.body().generation + call.round),
+      round_(loop.body().generation + call.round.run, call.round.part),
       spread_(loop.body().spread(loop.steps())),
       first_(addresses_of(call.inputs.first(loop.state_count()))),
       inputs_(call.inputs.subspan(loop.state_count(), loop.input_count()), loop.steps()),

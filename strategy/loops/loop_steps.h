@@ -18,7 +18,7 @@ class LoopArguments {
   /// `StoppedError` if the run is to stop.
   Addresses& of(std::uint32_t step, const Addresses& state);
   /// Begins a step whose other arguments are set already. Returns its `round_of`. Throws likewise.
-  std::uint32_t begin(std::uint32_t step) {
+  Round begin(std::uint32_t step) {
     if (control_ != nullptr) observe(step);
     number_ = step;
     return round_of(step);
@@ -38,7 +38,7 @@ class LoopArguments {
   /// The strategy's choice of machine code.
   NativeCode native() const { return native_; }
   /// Random operations use other streams in every step and in every run.
-  std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
+  Round round_of(std::uint32_t step) const { return {round_.run * spread_ + step, round_.part}; }
 
  private:
   void observe(std::uint32_t step);
@@ -48,7 +48,7 @@ class LoopArguments {
   bool is_reported_;                              // a loop within a step of another one is not
   std::uint32_t steps_;                           // 0 where it is not known
   std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
-  std::uint32_t round_;
+  Round round_;
   std::uint32_t spread_;  // distance of the streams of two runs
   Addresses first_;
   Parts inputs_;

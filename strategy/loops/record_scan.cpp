@@ -114,7 +114,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
 
 /// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
-          std::span<const Var> captured, std::uint32_t round, std::byte* to) {
+          std::span<const Var> captured, Round round, std::byte* to) {
   LoopBudgets loops(LoopBudgets::Keeps::states);
   const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
   const BufferProgramPtr program =
@@ -179,7 +179,8 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   std::vector<Var> named;
   for (const Var& value : options.captured) named.push_back(tape.here(value, body.name(), where));
   // As `LoopArguments` counts it for step 0, also in a step of another loop.
-  const std::uint32_t round = (body.generation + StepRecorder::round_on(tape)) * body.spread(count);
+  const Round outer = StepRecorder::round_on(tape);
+  const Round round((body.generation + outer.run) * body.spread(count), outer.part);
   StepRecorder recorder(body, std::move(named), round);
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
     look(step, value, operands, recorder.captured(), round, to);

@@ -13,7 +13,7 @@ namespace palimpsest {
 /// Computes values for a body that looks at them. The user may keep these values.
 class StepRecorder::Looking final : public Evaluator {
  public:
-  Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite, std::uint32_t round)
+  Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite, Round round)
       : made_(made), look_(look), rewrite_(rewrite), round_(round) {}
 
   void on_record(Tape&, std::uint32_t) override {}
@@ -30,7 +30,7 @@ class StepRecorder::Looking final : public Evaluator {
     tape.set_buffer(value, seen.buffer());
   }
   InnerRewrite inner() const override { return rewrite_; }
-  std::uint32_t round() const { return round_; }
+  Round round() const { return round_; }
   /// Drops all values except constants: a planned step has no others. It visits the whole tape,
   /// since ids in a checkpoint may soon belong to other values.
   void forget(Tape& tape) {
@@ -42,7 +42,7 @@ class StepRecorder::Looking final : public Evaluator {
   RecordedStep& made_;
   const Look& look_;
   const InnerRewrite& rewrite_;
-  std::uint32_t round_;
+  Round round_;
 };
 
 std::vector<ValueId> RecordedStep::arguments() const {
@@ -171,9 +171,9 @@ bool StepRecorder::records(const Tape& tape) {
   return dynamic_cast<const Looking*>(tape.evaluator().get()) != nullptr;
 }
 
-std::uint32_t StepRecorder::round_on(const Tape& tape) {
+Round StepRecorder::round_on(const Tape& tape) {
   const auto* const looking = dynamic_cast<const Looking*>(tape.evaluator().get());
-  return looking != nullptr ? looking->round() : 0;
+  return looking != nullptr ? looking->round() : Round();
 }
 
 ValueId StepRecorder::leaf(const ValueType& type) {

@@ -63,13 +63,13 @@ class StepRecorder {
 
   /// `captured` are values of the outer tape for which every step has a leaf. `round` is that in
   /// which the step draws random numbers.
-  StepRecorder(const StepBody& body, std::vector<Var> captured, std::uint32_t round)
+  StepRecorder(const StepBody& body, std::vector<Var> captured, Round round)
       : body_(body), captured_(std::move(captured)), round_(round) {}
 
   /// Whether a step of a loop is being recorded on this tape.
   static bool records(const Tape& tape);
   /// The round of that step, or 0: what nodes on the tape compute now is computed in this round.
-  static std::uint32_t round_on(const Tape& tape);
+  static Round round_on(const Tape& tape);
 
   /// The given captured values, followed by others that steps used.
   std::span<const Var> captured() const { return captured_; }
@@ -94,7 +94,7 @@ class StepRecorder {
 
   const StepBody& body_;
   std::vector<Var> captured_;
-  std::uint32_t round_;
+  Round round_;
   RecordedStep made_;
   std::int64_t step_ = 0;
   bool is_late_ = false;  ///< a value was captured in a region, so the recording is incomplete

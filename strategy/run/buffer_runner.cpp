@@ -67,14 +67,14 @@ void BufferRunner::bind_constants(const Tape& tape) {
 }
 
 void BufferRunner::run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
-                       std::uint32_t round) {
+                       Round round) {
   carry_out(program_->tape(), arguments, results, round, has_run_);
   has_run_ = true;
   is_bound_ = true;
 }
 
 void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
-                       std::span<std::byte* const> results, std::uint32_t round) {
+                       std::span<std::byte* const> results, Round round) {
   has_run_ = false;
   is_bound_ = false;
   bind_constants(tape);
@@ -82,8 +82,7 @@ void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
 }
 
 void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> arguments,
-                             std::span<std::byte* const> results, std::uint32_t round,
-                             bool may_repeat) {
+                             std::span<std::byte* const> results, Round round, bool may_repeat) {
   for (std::size_t i = 0; i < arguments.size(); ++i) set_argument(i, arguments[i]);
   for (std::size_t i = 0; i < results.size(); ++i) set_result(i, results[i]);
   if (may_repeat && executor_.can_run_again()) {
@@ -100,7 +99,7 @@ void BufferRunner::copy_others() const {
   }
 }
 
-void BufferRunner::execute(const Tape& tape, std::uint32_t round) {
+void BufferRunner::execute(const Tape& tape, Round round) {
   Executor::Settings settings;
   settings.threads = program_->threads();
   settings.anomaly = program_->looks_for_anomalies();

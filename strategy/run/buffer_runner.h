@@ -22,11 +22,10 @@ class BufferRunner {
   /// `arguments` and `results` hold one address for each argument and result of the program. No
   /// result may overlap another result, or an argument over which it may not be written
   /// (`BufferProgram::may_write_over`).
-  void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
-           std::uint32_t round);
+  void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results, Round round);
   /// Likewise, with the constants and attributes of another tape of the same structure.
   void run(const Tape& tape, std::span<std::byte* const> arguments,
-           std::span<std::byte* const> results, std::uint32_t round);
+           std::span<std::byte* const> results, Round round);
 
   /// True if `repeat` may be called: the last run was one call of native code.
   bool may_repeat() const { return is_bound_ && executor_.can_run_again(); }
@@ -35,7 +34,7 @@ class BufferRunner {
   void set_result(std::size_t position, std::byte* data) { *result_at_[position] = data; }
   /// Runs again with the same attributes, and with the same arguments and results except for those
   /// that were set.
-  void repeat(std::uint32_t round) {
+  void repeat(Round round) {
     executor_.run_again(round);
     copy_others();
   }
@@ -46,7 +45,7 @@ class BufferRunner {
   void repeat_in_a_row(std::uint32_t count, const Set& set, const Begin& begin) {
     row_.learn(changeable_, set);
     for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t round = begin(i);
+      const Round round = begin(i);
       row_.next();
       repeat(round);
     }
@@ -90,8 +89,8 @@ class BufferRunner {
   void find_places();
   void bind_constants(const Tape& tape);
   void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
-                 std::span<std::byte* const> results, std::uint32_t round, bool may_repeat);
-  void execute(const Tape& tape, std::uint32_t round);
+                 std::span<std::byte* const> results, Round round, bool may_repeat);
+  void execute(const Tape& tape, Round round);
   void copy_others() const;
 
   BufferProgramPtr program_;

@@ -256,7 +256,7 @@ void Executor::call_code() {
 }
 
 /// The code calls `compute`, whose kernels need a scope and a round.
-void Executor::run_others_again(std::uint32_t round) {
+void Executor::run_others_again(Round round) {
   settings_.round = round;
   scope_.emplace(settings_.control, RunScope::Of::step,
                  static_cast<std::uint8_t>(settings_.native));

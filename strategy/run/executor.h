@@ -22,10 +22,10 @@ namespace palimpsest {
 class Executor {
  public:
   struct Settings {
-    int threads = 1;          ///< at most; 1 runs the steps in schedule order
-    bool anomaly = false;     ///< stops when a kernel produces a NaN or an infinity
-    bool profile = false;     ///< records events
-    std::uint32_t round = 0;  ///< as in `KernelCall`
+    int threads = 1;       ///< at most; 1 runs the steps in schedule order
+    bool anomaly = false;  ///< stops when a kernel produces a NaN or an infinity
+    bool profile = false;  ///< records events
+    Round round = {};      ///< as in `KernelCall`
     /// Called after each step, by the thread that ran it. Null: no call.
     const std::function<void(std::uint32_t step)>* after_step = nullptr;
     RunControl* control = nullptr;  ///< stops and observes the run
@@ -69,7 +69,7 @@ class Executor {
   /// True if one function of native code carried out all steps of the last run.
   bool can_run_again() const { return can_run_again_; }
   /// Runs again as before, with other sources. Only if `can_run_again`.
-  void run_again(std::uint32_t round) {
+  void run_again(Round round) {
     if (code_->is_complete()) {
       code_->run()(addresses_.data(), numbers_.data(), table_.data(), nullptr, nullptr);
     } else {
@@ -113,7 +113,7 @@ class Executor {
   void run_serially();
   bool runs_as_one() const;
   void run_as_one();
-  void run_others_again(std::uint32_t round);
+  void run_others_again(Round round);
   void call_code();
   void run_in_parallel();
   void run_step(std::uint32_t step);

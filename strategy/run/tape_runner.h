@@ -22,7 +22,7 @@ class TapeRunner {
   struct RunSettings {
     const RunOptions& options;
     int threads;
-    std::uint32_t round = 0;  ///< as in `KernelCall`
+    Round round = {};  ///< as in `KernelCall`
     /// Observes the run; null: none.
     RunObserver* observer = nullptr;
     std::span<const ValueId> observed = {};  ///< targets that the observer receives

@@ -81,6 +81,82 @@ TEST_CASE("run k of a program draws what a tape cleared k times draws") {
   CHECK(losses[1] != losses[2]);
 }
 
+TEST_CASE("runner k of a program draws what a tape draws with a seed greater by k") {
+  Network network;
+  const Program program =
+      Program::gradients([&](Tape& tape) { return network.record(tape); }, {.threads = 2});
+  std::vector<Runner> runners;
+  for (std::uint32_t part = 0; part < 3; ++part) runners.emplace_back(program);
+  std::vector<double> losses;
+  for (std::uint32_t part = 0; part < 3; ++part) {
+    CHECK(runners[part].part() == part);
+    Tape tape;
+    tape.set_seed(part);
+    for (int step = 0; step < 2; ++step) {
+      Network again;
+      runners[part].run();
+      CHECK(same(runners[part].gradients(), backward(again.record(tape))));
+      losses.push_back(runners[part].gradients().loss().item());
+      tape.clear();
+    }
+  }
+  std::ranges::sort(losses);
+  CHECK(std::ranges::adjacent_find(losses) == losses.end());
+  Runner other(program);
+  other.set_part(1);
+  runners[2].set_part(1);
+  other.run();
+  Runner same_part(program);
+  same_part.set_part(1);
+  same_part.run();
+  CHECK(same(other.gradients(), same_part.gradients()));
+}
+
+TEST_CASE("runners differ at about half the places of a dropout, wherever it is") {
+  const CustomOperation coins({.name = "coins", .forward = [](const CustomCall& call) {
+                                 const Tensor& y = call.outputs[0];
+                                 fill_uniform(in_round({7, 0, 3}, call.round),
+                                              y.data<float>().data(), y.elements());
+                                 for (float& each : y.data<float>()) each = each < 0.5F ? 0 : 2;
+                               }});
+  const auto drop = [](const Var& x) { return dropout(x, 0.5); };
+  const std::function<Var(const Var&)> kinds[] = {
+      drop,
+      [&](const Var& x) { return checkpoint(drop, x); },
+      [&](const Var& x) {
+        return scan(x, 1, [&](const Var& y, const StepNumber&) { return drop(y); });
+      },
+      [&](const Var& x) {
+        return scan(x, 1, [&](const Var& y, const StepNumber& step) {
+          return std::int64_t(step) == 0 ? drop(y) : y;
+        });
+      },
+      [&](const Var& x) { return x * cast(bernoulli(x * 0.5), DType::f32) * 2.0; },
+      [&](const Var& x) { return coins({x}); },
+  };
+  for (const auto& kind : kinds) {
+    Var y;
+    const Program program = Program::values([&](Tape& tape) {
+      y = kind(tape.constant(Tensor::ones({64})));
+      return std::vector<Var>{y};
+    });
+    Runner a(program);
+    Runner b(program);
+    const auto run = [&](Runner& runner) {
+      runner.run();
+      return runner.value(y).clone();
+    };
+    const Tensor of_a = run(a);
+    const Tensor of_b = run(b);
+    int equal = 0;
+    for (int i = 0; i < 64; ++i) equal += of_a.at(i) == of_b.at(i);
+    CHECK(equal > 16);
+    CHECK(equal < 48);
+    b.set_part(0);
+    CHECK(same_bits(run(a), run(b)));
+  }
+}
+
 TEST_CASE("a checkpointed part draws what the rest does, forward and backward, in every run") {
   const Tensor weight = Tensor::normal({8, 8}, 1, 0, 0.5, DType::f64);
   const auto record = [&](Tape& tape) {
@@ -151,6 +227,7 @@ TEST_CASE("threads run one program at once") {
   for (auto& mine : found) {
     threads.emplace_back([&] {
       Runner runner(program);
+      runner.set_part(alone.part());
       for (int step = 0; step < 20; ++step) {
         runner.run();
         mine.push_back(runner.value(program.outputs()[0]).clone());

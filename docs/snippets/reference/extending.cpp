@@ -34,11 +34,12 @@ EXAMPLE(same_number) {
   print(same_number(0.0, -0.0), same_number(std::nan(""), std::nan("")));  // → false true
 }
 
-EXAMPLE(RandomStream, in_round, seed_of) {
+EXAMPLE(RandomStream, Round, in_round, seed_of) {
   Tape tape;
   tape.set_seed(7);
   const RandomStream stream = tape.fresh_stream();  // an attribute of a random operation
   print(stream.seed, stream.node, in_round(stream, 2).generation);  // → 7 0 2
+  print(in_round(stream, {2, 1}).seed);                             // → 8
   print(seed_of(stream) == seed_of(in_round(stream, 0)), seed_of(tape.fresh_stream()) != 0);
   // → true true
 }

@@ -67,6 +67,20 @@ EXAMPLE(Program::values, Runner::value) {
   print(runner.value(program.outputs()[0]));  // → [9, 16]
 }
 
+EXAMPLE(Runner::set_part, Runner::part) {
+  const Program program = Program::values([](Tape& tape) -> std::vector<Var> {
+    return {dropout(tape.constant(Tensor::ones({64})), 0.5)};
+  });
+  Runner first(program), second(program);  // draw the random numbers of parts 0 and 1
+  const auto run = [&](Runner& runner) {
+    runner.run();
+    return runner.value(program.outputs()[0]).clone();
+  };
+  print(same_bits(run(first), run(second)));  // → false
+  second.set_part(first.part());
+  print(same_bits(run(first), run(second)));  // → true
+}
+
 EXAMPLE(lazy, eager, hybrid) {
   Tape at_once(eager()), in_stages(hybrid()), with_budget(lazy({.memory_budget = 1_MiB}));
   const Var x = at_once.constant(Tensor::vector({1, 2}));
