@@ -101,19 +101,25 @@ class Tensor {
   static Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
   bool defined() const { return buffer_ != nullptr; }
-  const Shape& shape() const { return type_.shape; }
+  const Shape& shape() const& { return type_.shape; }
+  Shape shape() const&& { return type_.shape; }
   DType dtype() const { return type_.dtype; }
-  const ValueType& type() const { return type_; }
+  const ValueType& type() const& { return type_; }
+  ValueType type() const&& { return type_; }
   std::int64_t elements() const { return type_.shape.elements(); }
   Bytes bytes() const { return type_.bytes(); }
-  const Buffer& buffer() const { return buffer_; }
+  const Buffer& buffer() const& { return buffer_; }
+  Buffer buffer() const&& { return buffer_; }
   /// The first byte of the storage; null for an undefined tensor.
   std::byte* raw() const { return buffer_.get(); }
 
   /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element
   /// type.
   template <Element T>
-  std::span<T> data() const;
+  std::span<T> data() const&;
+  /// Not for temporaries, whose elements end with the statement: name the tensor first.
+  template <Element T>
+  std::span<T> data() const&& = delete;
   /// The only element, converted as by `to`. Throws `ShapeError` unless there is exactly one.
   template <class T = double>
   T item() const;
@@ -163,7 +169,7 @@ Tensor Tensor::from(std::span<const T> values, Shape shape) {
 }
 
 template <Element T>
-std::span<T> Tensor::data() const {
+std::span<T> Tensor::data() const& {
   require_dtype(dtype_of<T>());
   return {reinterpret_cast<T*>(raw()), static_cast<std::size_t>(elements())};
 }

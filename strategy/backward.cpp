@@ -66,7 +66,7 @@ void Gradients::keep_apart() const {
   }
 }
 
-const Tensor& Gradients::operator[](const Var& parameter) const {
+const Tensor& Gradients::operator[](const Var& parameter) const& {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
     return candidate.parameter == parameter;
   });
@@ -79,7 +79,7 @@ const Tensor& Gradients::operator[](const Var& parameter) const {
   return entry->gradient;
 }
 
-const Tensor& Gradients::operator[](std::string_view name) const {
+const Tensor& Gradients::operator[](std::string_view name) const& {
   const auto has_name = [&](const Entry& entry) { return !name.empty() && entry.name == name; };
   const auto found = std::ranges::find_if(entries_, has_name);
   if (found != entries_.end() && std::none_of(found + 1, entries_.end(), has_name)) {

@@ -38,22 +38,31 @@ class Gradients {
 
   /// The gradient of the loss with respect to `parameter`: of its shape and dtype, zeros when the
   /// loss does not depend on it. Throws `ArgumentError` for a Var that is no parameter of the tape.
-  const Tensor& operator[](const Var& parameter) const;
+  const Tensor& operator[](const Var& parameter) const&;
   /// Likewise, by the name of the entry, with its scopes, as in `gradients["layer3/weight"]`. The
   /// names are those of `Parameters`. Throws `ArgumentError` where no entry, or more than one, has
   /// it.
-  const Tensor& operator[](std::string_view name) const;
+  const Tensor& operator[](std::string_view name) const&;
+  /// A temporary returns by value, here and below.
+  Tensor operator[](const Var& parameter) const&& { return (*this)[parameter]; }
+  Tensor operator[](std::string_view name) const&& { return (*this)[name]; }
   /// Entries have no position: use `entries()`.
   const Tensor& operator[](std::integral auto position) const = delete;
   /// In the order in which the parameters were recorded.
-  std::span<const Entry> entries() const { return entries_; }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  std::span<const Entry> entries() const& { return entries_; }
+  std::vector<Entry> entries() const&& { return entries_; }
+  auto begin() const& { return entries_.begin(); }
+  auto end() const& { return entries_.end(); }
+  auto begin() const&& = delete;
+  auto end() const&& = delete;
 
-  const Tensor& loss() const { return loss_; }
+  const Tensor& loss() const& { return loss_; }
+  Tensor loss() const&& { return loss_; }
   /// The auxiliary outputs, in the order in which they were requested.
-  std::span<const Tensor> outputs() const { return outputs_; }
-  const Report& report() const { return report_; }
+  std::span<const Tensor> outputs() const& { return outputs_; }
+  std::vector<Tensor> outputs() const&& { return outputs_; }
+  const Report& report() const& { return report_; }
+  Report report() const&& { return report_; }
 
   /// Gives storage of its own to each gradient that shares the storage of something else: the loss,
   /// an output, a leaf, or another value of the tape. With `y = exp(x)`, for example, the gradient

@@ -163,9 +163,9 @@ Program Program::gradients(const RecordLoss& record, const Precision& precision,
   return of_gradients(record, &precision, std::move(options), where);
 }
 
-std::span<const Var> Program::outputs() const { return state_->outputs; }
+std::span<const Var> Program::outputs() const& { return state_->outputs; }
 const Tape& Program::tape() const { return state_->tape; }
-const Plan& Program::plan() const { return state_->plan; }
+const Plan& Program::plan() const& { return state_->plan; }
 
 ProgramParts parts_of(const Program& program) {
   const Program::State& state = *program.state_;

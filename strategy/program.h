@@ -49,11 +49,14 @@ class Program {
 
   /// The outputs: the returned values; or the loss, the auxiliary outputs, the values of updates,
   /// and the gradients of the parameters.
-  std::span<const Var> outputs() const;
+  std::span<const Var> outputs() const&;
+  /// A temporary program may be the last copy, so it returns by value.
+  std::vector<Var> outputs() const&& { return {outputs().begin(), outputs().end()}; }
   /// The recorded tape.
   const Tape& tape() const;
   /// The schedule and layout of all runs.
-  const Plan& plan() const;
+  const Plan& plan() const&;
+  Plan plan() const&& { return plan(); }
 
  private:
   friend class Runner;

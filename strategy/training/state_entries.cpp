@@ -31,7 +31,7 @@ double StateEntries::number(const std::string& name) const {
 }
 
 std::int64_t StateEntries::integer(const std::string& name) const {
-  return tensor(name, {{}, DType::i64}).data<std::int64_t>()[0];
+  return tensor(name, {{}, DType::i64}).item<std::int64_t>();
 }
 
 std::int64_t StateEntries::count(const std::string& name) const {

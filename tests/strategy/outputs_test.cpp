@@ -359,4 +359,31 @@ TEST_CASE("updates in a loop, and of another type, are errors") {
   CHECK_THROWS_WITH(scan(x, 3, body), Contains("part of the state"));
 }
 
+TEST_CASE("parts of temporary gradients are values of their own") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::from<double>({1, 2}, {2}), "x");
+  const auto made = [&] { return backward(sum(x * x), Outputs{exp(x)}); };
+  double sum = 0;
+  for (const Gradients::Entry& entry : made().entries()) sum += entry.gradient.at(1);
+  for (const Tensor& output : made().outputs()) sum += output.at(0);
+  CHECK(std::abs(sum - 4 - std::exp(1.0)) < 1e-12);
+  const Tensor& loss = made().loss();
+  const Tensor& by_var = made()[x];
+  const Tensor& by_name = made()["x"];
+  const Report& report = made().report();
+  const ValueType& type = made()[x].type();
+  CHECK(loss.item() == 5);
+  CHECK(by_var.at(1) == 4);
+  CHECK(same_bits(by_var, by_name));
+  CHECK(report.computed > 0);
+  CHECK(type.dtype == DType::f64);
+  std::size_t outputs = 0;
+  for (const Var& output : Program::values([](Tape& own) {
+                             return std::vector<Var>{own.constant(Tensor::ones({2})) * 2.0};
+                           }).outputs()) {
+    outputs += output.defined() ? 1U : 0U;
+  }
+  CHECK(outputs == 1);
+}
+
 }  // namespace palimpsest::outputs_test

@@ -213,12 +213,12 @@ TEST_CASE("streams that are no tape's own are what they were named, at every ste
   const Tensor expected = [&] {
     Tape tape;
     const Var x = tape.parameter(Tensor::ones({64}));
-    return backward(sum(dropout(x, 0.5, stream))).begin()->gradient;
+    return backward(sum(dropout(x, 0.5, stream))).entries()[0].gradient;
   }();
   for (int step = 0; step < 6; ++step) {
     loop.tape.clear();
     const Var x = loop.tape.parameter(Tensor::ones({64}));
-    CHECK(same_bits(backward(sum(dropout(x, 0.5, stream))).begin()->gradient, expected));
+    CHECK(same_bits(backward(sum(dropout(x, 0.5, stream))).entries()[0].gradient, expected));
   }
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("known steps refuse what cannot be done, and go on") {
   CHECK_THROWS_AS(backward(record(1), {.memory_budget = -1}), ArgumentError);
   CHECK_THROWS_AS(backward(record(0), {.anomaly = true}), AnomalyError);
   const Var loss = record(4);
-  CHECK(backward(loss).begin()->gradient.at(0) == 0.25);
+  CHECK(backward(loss).entries()[0].gradient.at(0) == 0.25);
 }
 
 TEST_CASE("steps that never come again are copied ever more seldom") {

@@ -14,7 +14,7 @@ namespace {
 Var turning_step(const Var& u, const Var& speed, std::int64_t n) {
   const Var next =
       n % 3 == 1 ? ring_step(u, speed) : u + std::sin(0.1 * static_cast<double>(n)) * speed;
-  return next.value().data<double>()[0] > 0.4 ? next * 0.9 : exp(0.1 * next);
+  return next.value().at(0) > 0.4 ? next * 0.9 : exp(0.1 * next);
 }
 
 TEST_CASE("steps that differ are recorded one by one") {

@@ -52,7 +52,7 @@ Tensor found_by_parts(bool are_numbered, const std::string& directory, const Run
         recorded_often({.resume = directory}));
     sums.step(backward(sum(x * x), run));
   }
-  return sums.gradients().begin()->gradient.clone();
+  return sums.gradients().entries()[0].gradient.clone();
 }
 
 /// Stops runs after so many steps until one ends. Returns the number of stops.

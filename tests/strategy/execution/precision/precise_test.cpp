@@ -341,7 +341,7 @@ TEST_CASE("nested loops and second derivatives of them compute in the precision 
       Runner runner(
           Program::gradients([&](Tape& own) { return record_nested(own, each); }, precision));
       runner.run();
-      CHECK(same_bits(runner.gradients().begin()->gradient, found.begin()->gradient));
+      CHECK(same_bits(runner.gradients().entries()[0].gradient, found.begin()->gradient));
     }
   }
 }
