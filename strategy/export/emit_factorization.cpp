@@ -14,7 +14,7 @@ std::string elimination_helper(DType dtype) {
   return filled(
       R"(/* Eliminates below the diagonal of m, also in x. Returns the sign of the row exchanges, or 0 if m
  * is singular. */
-static int @eliminate_$name($T *m, $T *x, long n, long q) {
+@@FUNCTION int @eliminate_$name($T *m, $T *x, long n, long q) {
   int sign = 1;
   for (long k = 0; k < n; ++k) {
     long pivot = k;
@@ -51,7 +51,7 @@ static int @eliminate_$name($T *m, $T *x, long n, long q) {
 
 std::string substitution_helper(DType dtype) {
   return filled(R"(/* Solves m x = x for the upper triangle m that elimination leaves. */
-static void @substitute_$name(const $T *m, $T *x, long n, long q) {
+@@FUNCTION void @substitute_$name(const $T *m, $T *x, long n, long q) {
   for (long i = n - 1; i >= 0; --i) {
     for (long j = 0; j < q; ++j) {
       $T total = x[i * q + j];

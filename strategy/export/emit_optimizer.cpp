@@ -47,7 +47,7 @@ std::string COptimizerText::function_name(DType dtype) const {
 std::string COptimizerText::function(DType dtype) const {
   const std::string type = c_type(dtype);
   std::string text =
-      "static void " + function_name(dtype) + "(" + type + " *p, const " + type + " *g, ";
+      "@@FUNCTION void " + function_name(dtype) + "(" + type + " *p, const " + type + " *g, ";
   for (const std::string& slot : slots_) text += type + " *" + slot + ", ";
   text += "long n, double learning_rate";
   text += counts_steps_ ? ", double steps) {\n" : ") {\n";

@@ -35,7 +35,10 @@ constexpr std::string_view source_begin = R"(
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
-#if defined(__GNUC__)
+/* GCC 12.2 computes wrong addresses in copies of functions that it makes for constant arguments. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define @@FUNCTION static __attribute__((noinline, noclone))
+#elif defined(__GNUC__)
 #define @@FUNCTION static __attribute__((noinline))
 #else
 #define @@FUNCTION static

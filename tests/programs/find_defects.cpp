@@ -3,6 +3,10 @@
 //
 //     find_defects [--from SEED] [--count PROGRAMS] [--cells CELLS] [--seconds MOST] [--jobs JOBS]
 //     find_defects --repeat PROGRAM CELL
+//     find_defects --builds PROGRAMS [--from SEED] [--seconds MOST]
+//
+// The last form exports exact programs as C and compiles them, and native code of as many, by each
+// compiler at each level of optimization.
 #include <poll.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -17,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/programs/program_builds.h"
 #include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_passes.h"
@@ -317,9 +322,33 @@ class Search {
   std::vector<Finding> raw_;
 };
 
+/// Compares builds of exact programs; `settings.count` says how many.
+int compare_builds(const Settings& settings) {
+  constexpr std::uint64_t programs_at_once = 20;
+  const auto begin = Clock::now();
+  std::uint64_t done = 0;
+  int findings = 0;
+  while (done < settings.count &&
+         std::chrono::duration<double>(Clock::now() - begin).count() < settings.seconds) {
+    const std::uint64_t from = settings.from + done;
+    const std::uint64_t count = std::min(programs_at_once, settings.count - done);
+    for (const auto& problem :
+         {problem_of_exported_builds(from, count), problem_of_native_builds(from, count)}) {
+      if (!problem) continue;
+      ++findings;
+      std::cout << "finding: " << *problem << std::endl;
+    }
+    done += count;
+    std::cout << "exact programs " << settings.from << " to " << settings.from + done - 1 << ", "
+              << findings << " findings" << std::endl;
+  }
+  return findings == 0 ? 0 : 1;
+}
+
 int main_of(std::span<char*> arguments) {
   keep_native_code();
   Settings settings;
+  bool compares_builds = false;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string name = arguments[i];
     const auto value = [&] {
@@ -338,6 +367,9 @@ int main_of(std::span<char*> arguments) {
       settings.from = std::stoull(value());
     } else if (name == "--count") {
       settings.count = std::stoull(value());
+    } else if (name == "--builds") {
+      settings.count = std::stoull(value());
+      compares_builds = true;
     } else if (name == "--cells") {
       settings.cells = static_cast<std::uint32_t>(std::stoul(value()));
     } else if (name == "--seconds") {
@@ -348,7 +380,7 @@ int main_of(std::span<char*> arguments) {
       throw std::runtime_error(name + " is no option");
     }
   }
-  return Search(settings).run();
+  return compares_builds ? compare_builds(settings) : Search(settings).run();
 }
 
 }  // namespace

@@ -37,18 +37,6 @@ std::optional<ExportedC> exported(const Program& program, Bytes budget, const st
   }
 }
 
-CRun run_of(const Program& program, ExportedC exported) {
-  CRun run{.exported = std::move(exported), .tensors = {}};
-  const Tape& tape = program.tape();
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (!tape.is_parameter(node)) continue;
-    const ValueId value = tape.first_output(node);
-    run.tensors.emplace_back(tape.buffer(value), tape.shape(value), tape.dtype(value));
-  }
-  run.tensors.resize(run.exported.pointers.size());
-  return run;
-}
-
 /// Whether numbers agree but for rounding, which a program of many operations in f32 amplifies.
 /// Sums of f32 near 1 may cancel to about 1e-6.
 bool agree(const Tensor& found, const Tensor& expected) {
@@ -68,22 +56,39 @@ bool agree(const Tensor& found, const Tensor& expected) {
 
 }  // namespace
 
+CRun c_run_of(const Program& program, ExportedC exported) {
+  CRun run{.exported = std::move(exported), .tensors = {}};
+  const Tape& tape = program.tape();
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.is_parameter(node)) continue;
+    const ValueId value = tape.first_output(node);
+    run.tensors.emplace_back(tape.buffer(value), tape.shape(value), tape.dtype(value));
+  }
+  run.tensors.resize(run.exported.pointers.size());
+  return run;
+}
+
 std::optional<std::string> problem_in_c(const ProgramText& text, const Results& expected) {
   if (c_compiler().empty()) return {};
   const Program program = program_with_gradients(text);
   auto whole = exported(program, unlimited, "whole");
   if (!whole) return {};
-  std::vector<CRun> runs{run_of(program, std::move(*whole))};
+  std::vector<CRun> runs{c_run_of(program, std::move(*whole))};
   try {
     (void)exported(program, 1, "small");
   } catch (const BudgetError& error) {
     const Bytes budget = error.smallest_feasible();
     ExportedC small = export_c(program, {.memory_budget = budget, .name = "small"});
     if (small.total_bytes() > budget) return "exported C takes more than its budget";
-    runs.push_back(run_of(program, std::move(small)));
+    runs.push_back(c_run_of(program, std::move(small)));
   }
   const std::vector<CResult> results = run_in_c(runs);
+  const CBuild& build = c_builds()[text.seed % c_builds().size()];
+  const std::vector<CResult> built = run_in_c(runs, build);
   for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!std::ranges::equal(results[i].tensors, built[i].tensors, same_numbers)) {
+      return "exported C has other bits by " + build.compiler + " " + build.level;
+    }
     const std::string& name = runs[i].exported.name;
     if (results[i].status != 0) return "exported C fails: " + name;
     const std::size_t first = runs[i].exported.pointers.size() - expected.size();

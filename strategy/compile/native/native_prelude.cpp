@@ -13,10 +13,13 @@ typedef __UINT16_TYPE__ u16;
 #ifdef __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define INDEPENDENT_ROW INDEPENDENT
+#define ALONE __attribute__((noinline))
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 // For a loop with a small constant trip count, which would be unrolled before it is vectorized.
 #define INDEPENDENT_ROW _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+// GCC 12.2 computes wrong addresses in copies of functions that it makes for constant arguments.
+#define ALONE __attribute__((noinline, noclone))
 #endif
 #define INLINED __attribute__((always_inline))
 static inline i64 smallest(i64 a, i64 b) { return a < b ? a : b; }
@@ -129,7 +132,7 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     }                                                                                            \
     return sums[0];                                                                              \
   }                                                                                              \
-  static __attribute__((noinline)) void join_##T(fold_##T* f) {                                  \
+  static ALONE void join_##T(fold_##T* f) {                                                      \
     if (f->rows == 0) return;                                                                    \
     T* const sums = f->sums;                                                                     \
     W* const totals = f->totals;                                                                 \
@@ -150,7 +153,7 @@ typedef void (*fold_rows)(const void* attributes, const char* x, i64 count, i64 
     INDEPENDENT for (i64 i = 1; i < columns; ++i) totals[i] = totals[i] + (W)sums[i];            \
     clear_##T(f);                                                                                \
   }                                                                                              \
-  static __attribute__((noinline)) void add_##T(fold_##T* f, const T* x, i64 n) {                \
+  static ALONE void add_##T(fold_##T* f, const T* x, i64 n) {                                    \
     const i64 width = f->lanes * f->columns;                                                     \
     while (n >= width) {                                                                         \
       const i64 rows = smallest(n / width, 64 - f->rows);                                        \

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include "autodiff/files.h"
 #include "strategy/export/c_text.h"
@@ -42,9 +45,10 @@ std::string call_text(const CRun& run, std::size_t i) {
   return text + "}\n\n";
 }
 
-std::string main_text(const std::vector<CRun>& runs) {
+/// A program that includes the exported files with this suffix.
+std::string main_text(const std::vector<CRun>& runs, const char* suffix) {
   std::string text;
-  for (const CRun& run : runs) text += "#include \"" + run.exported.name + ".c\"\n";
+  for (const CRun& run : runs) text += "#include \"" + run.exported.name + suffix + "\"\n";
   text += R"(
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +108,33 @@ void execute(const std::string& command, const std::string& messages) {
   throw std::runtime_error(command + "\n" + read_file(messages, "test"));
 }
 
+/// Compiles the files of a program that includes those with this suffix, and runs it.
+std::vector<CResult> run_files(const std::vector<CRun>& runs, const std::string& compiler,
+                               const char* suffix, const std::vector<std::string>& files) {
+  const TemporaryDirectory folder;
+  const std::string at = folder.path() + "/";
+  for (const CRun& run : runs) write_files(run.exported, folder.path());
+  write_file(at + "main.c", main_text(runs, suffix), "test");
+  write_tensors(runs, at + "in");
+  std::string command = compiler + " -std=c99 -pedantic -Wall -Wextra -Werror -o " + at + "main";
+  for (const std::string& file : files) command += " " + at + file;
+  execute(command + " -lm", at + "messages");
+  execute(at + "main " + at + "in " + at + "out", at + "messages");
+  return read_results(runs, at + "out");
+}
+
+/// The file of a program in PATH, without links; empty if there is none.
+std::string program_of(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code error;
+    const auto file = std::filesystem::canonical(std::filesystem::path(folder) / name, error);
+    if (!error) return file.native();
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string c_compiler() {
@@ -117,17 +148,37 @@ std::string c_compiler() {
   return found;
 }
 
+const std::vector<CBuild>& c_builds() {
+  static const std::vector<CBuild> found = [] {
+    std::vector<CBuild> builds;
+    const auto append = [&](const std::string& compiler) {
+      for (const char* level : {"-O0", "-O1", "-O2", "-O3", "-Os"}) {
+        builds.push_back({compiler, level});
+      }
+    };
+    const std::string gcc = program_of("gcc");
+    const std::string gcc_12 = program_of("gcc-12");
+    if (!gcc.empty()) append(gcc);
+    if (!gcc_12.empty() && gcc_12 != gcc) append(gcc_12);
+    for (const char* clang : {"clang", "clang-19"}) {
+      if (program_of(clang).empty()) continue;
+      append(program_of(clang));
+      break;
+    }
+    if (builds.empty()) append(c_compiler());
+    return builds;
+  }();
+  return found;
+}
+
 std::vector<CResult> run_in_c(const std::vector<CRun>& runs, const std::string& flags) {
-  const TemporaryDirectory folder;
-  const std::string at = folder.path() + "/";
-  for (const CRun& run : runs) write_files(run.exported, folder.path());
-  write_file(at + "main.c", main_text(runs), "test");
-  write_tensors(runs, at + "in");
-  execute(c_compiler() + " -std=c99 -pedantic -Wall -Wextra -Werror " + flags + " -o " + at +
-              "main " + at + "main.c -lm",
-          at + "messages");
-  execute(at + "main " + at + "in " + at + "out", at + "messages");
-  return read_results(runs, at + "out");
+  return run_files(runs, c_compiler() + " " + flags, ".c", {"main.c"});
+}
+
+std::vector<CResult> run_in_c(const std::vector<CRun>& runs, const CBuild& build) {
+  std::vector<std::string> files{"main.c"};
+  for (const CRun& run : runs) files.push_back(run.exported.name + ".c");
+  return run_files(runs, build.compiler + " " + build.level, ".h", files);
 }
 
 }  // namespace palimpsest

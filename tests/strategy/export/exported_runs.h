@@ -10,6 +10,15 @@ namespace palimpsest {
 /// The command of a C compiler; empty if there is none.
 std::string c_compiler();
 
+/// A C compiler and a level of optimization.
+struct CBuild {
+  std::string compiler;
+  std::string level;
+};
+/// GCC, also version 12 where another is the default, and Clang: those that are installed, each at
+/// five levels.
+const std::vector<CBuild>& c_builds();
+
 /// An exported program, and what is passed to its function.
 struct CRun {
   ExportedC exported;
@@ -28,5 +37,8 @@ struct CResult {
 /// Their names must differ. Throws `std::runtime_error` with the compiler's messages, or when the
 /// executable fails.
 std::vector<CResult> run_in_c(const std::vector<CRun>& runs, const std::string& flags = "-O0");
+/// Likewise, by a build that compiles each exported file by itself, as users do. In one file, GCC
+/// sees that each function is called once, and optimizes less.
+std::vector<CResult> run_in_c(const std::vector<CRun>& runs, const CBuild& build);
 
 }  // namespace palimpsest
