@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "autodiff/error.h"
+#include "autodiff/file_size_limit.h"
 
 namespace palimpsest {
 namespace {
@@ -51,6 +52,7 @@ class Unfinished {
 void write_to(const std::string& path, const std::string& named,
               const std::function<void(std::ostream&)>& write, std::string_view operation,
               const std::optional<fs::perms>& rights = {}) {
+  const FileSizeScope no_signal;
   std::ofstream file(path, std::ios::binary);
   if (!file) fail(operation, "cannot write " + named + "; check the folder and its permissions");
   std::error_code error;
@@ -60,7 +62,8 @@ void write_to(const std::string& path, const std::string& named,
   write(file);
   file.close();
   if (!file)
-    fail(operation, "writing " + named + " failed; free disk space, or write to another folder");
+    fail(operation, "writing " + named + " failed; free disk space, or write to another folder" +
+                        file_size_hint());
 }
 
 /// True if the file can be replaced by renaming another file. This is not so for the system's names

@@ -42,6 +42,7 @@ class RunControl {
   void check() const {
     if (stop_.stop_requested()) throw_stopped();
   }
+  const std::stop_token& stop_token() const { return stop_; }
   /// A step of the schedule has ended.
   void step_done();
   /// A step of a loop begins.

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "autodiff/file_size_limit.h"
 #include "strategy/compile/form_choice.h"
 
 namespace palimpsest {
@@ -236,8 +237,10 @@ void write_dump(std::string_view text) {
     std::cerr << text;
     return;
   }
+  const FileSizeScope no_signal;
   std::ofstream file(path, std::ios::app);
   file << text;
+  file.close();
   if (!file)
     throw FileError("[dump] cannot write " + std::string(path) +
                     "; set PALIMPSEST_DUMP_FILE to another file");

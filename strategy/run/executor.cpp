@@ -190,7 +190,9 @@ void Executor::find_code(bool is_same_program) {
   if (settings_.native == NativeCode::off) native_ = nullptr;
   if (settings_.native != NativeCode::off && !settings_.anomaly) {
     if (native_ == nullptr) native_ = NativeProgram::of(*instructions_);
-    const auto ask = [&] { return native_->service_for(*instructions_, *tape_, settings_.native); };
+    const auto ask = [&] {
+      return native_->service_for(*instructions_, *tape_, settings_.native, settings_.control);
+    };
     NativeProgram::Service service = ask();
     const auto is_new = [&] {
       return service.code != nullptr && (service.code != code_ || !is_same_program);

@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <sstream>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "autodiff/file_size_limit.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/compile/native/compiler.h"
 
@@ -111,11 +113,15 @@ bool is_key(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
+/// Nothing if the file has more bytes than the cache may have, or cannot be read.
+std::optional<std::string> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff bytes = file ? std::streamoff{file.tellg()} : -1;
+  if (bytes < 0 || bytes > CodeCache::most_bytes) return {};
+  std::string content(static_cast<std::size_t>(bytes), '\0');
+  file.seekg(0);
+  if (!file.read(content.data(), bytes)) return {};
+  return content;
 }
 
 /// What follows a library in its file. A loader ignores it.
@@ -137,7 +143,7 @@ void CodeCache::prepare() { temporary_folder(); }
 bool CodeCache::has(const std::string& key) const {
   const std::string path = path_of(key);
   if (!is_private(path, false)) return false;
-  const std::string content = content_of(path);
+  const std::string content = content_of(path).value_or(std::string());
   const std::size_t size = mark.size() + sizeof(Hash128);
   const bool is_whole =
       content.size() > size &&
@@ -151,10 +157,12 @@ bool CodeCache::has(const std::string& key) const {
 }
 
 bool CodeCache::add(const std::string& key, const std::string& built) const {
-  const std::string trailer = trailer_of(content_of(built));
+  const std::optional<std::string> content = content_of(built);
+  if (!content) return false;
   {
+    const FileSizeScope no_signal;
     std::ofstream file(built, std::ios::binary | std::ios::app);
-    file << trailer;
+    file << trailer_of(*content);
     if (!file.flush()) return false;
   }
   if (::chmod(built.c_str(), 0700) != 0) return false;

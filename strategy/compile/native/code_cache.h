@@ -25,11 +25,13 @@ class CodeCache {
 
   /// The path of an entry.
   std::string path_of(const std::string& key) const { return folder_ + "/" + key + ".so"; }
-  /// True if there is a complete entry that only this user can write. Deletes a broken one.
+  /// True if there is a complete entry that only this user can write. Deletes a broken one, and one
+  /// of more than `most_bytes`, which is not read.
   bool has(const std::string& key) const;
-  /// Adds the library at `built` as an entry: marks it as complete and renames it. Then removes the
-  /// entries that have been unused for longest, if all together take more than `most_bytes`, and
-  /// what killed processes have left for a day. Other files in the folder are left alone.
+  /// Adds the library at `built`, of at most `most_bytes`, as an entry: marks it as complete and
+  /// renames it. Returns false if that fails. Then removes the entries that have been unused for
+  /// longest, if all together take more than `most_bytes`, and what killed processes have left for
+  /// a day. Other files in the folder are left alone.
   bool add(const std::string& key, const std::string& built) const;
 
   static constexpr std::int64_t most_bytes = 64 << 20;

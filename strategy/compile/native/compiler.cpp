@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,9 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
+#include "autodiff/file_size_limit.h"
 #include "autodiff/kernels/kernels.h"
 
 namespace palimpsest {
@@ -75,12 +78,45 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+/// As "60 s".
+std::string seconds_text(std::chrono::milliseconds time) {
+  std::ostringstream text;
+  text << std::chrono::duration<double>(time).count() << " s";
+  return text.str();
+}
+
 /// The end of a program that was run.
 struct Ended {
-  std::string problem;   ///< why it could not be started
+  std::string problem;   ///< why it was not started or was ended
   int status = 0;        ///< its exit status, or −1
   bool is_known = true;  ///< false if the user's process does not keep the status of children
 };
+
+/// Waits for a child that leads a process group. Ends the group early as `priority` says.
+Ended wait_for(pid_t child, const CompilePriority& priority) {
+  const auto end = std::chrono::steady_clock::now() + priority.most;
+  std::string problem;
+  int status = 0;
+  int flags = WNOHANG;
+  while (true) {
+    const pid_t ended = ::waitpid(child, &status, flags);
+    if (ended == child) break;
+    if (ended < 0 && errno == EINTR) continue;
+    if (ended < 0) return {problem, problem.empty() ? 0 : -1, false};
+    if (priority.stop.stop_requested()) {
+      problem = "the run was stopped";
+    } else if (std::chrono::steady_clock::now() >= end) {
+      problem = "it did not end within " + seconds_text(priority.most);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    ::kill(-child, SIGKILL);
+    flags = 0;
+  }
+  const bool has_ended = problem.empty() && WIFEXITED(status);
+  return {problem, has_ended ? WEXITSTATUS(status) : -1};
+}
 
 /// Runs a program and waits for it. It gets no open file of this process.
 Ended run(const std::vector<std::string>& command, const std::string& temporary_folder,
@@ -114,12 +150,7 @@ Ended run(const std::vector<std::string>& command, const std::string& temporary_
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
   if (failed != 0) return {std::generic_category().message(failed), -1};
-  const std::stop_callback end(priority.stop, [&] { ::kill(-child, SIGKILL); });
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return {{}, 0, false};
-  }
-  return {{}, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+  return wait_for(child, priority);
 }
 
 std::string first_line(const std::string& path) {
@@ -181,11 +212,13 @@ std::string compile_library(const Compiler& compiler, const std::string& source_
   auto [problem, status, is_known] = run(command, folder, log, priority);
   struct stat facts{};
   const bool is_made = ::stat(library_path.c_str(), &facts) == 0 && facts.st_size > 0;
-  if (!is_known && (!is_made || priority.stop.stop_requested())) status = -1;
-  if (status != 0 && problem.empty()) problem = first_line(log);
+  if (!is_known && !is_made) status = -1;
+  const bool is_own_failure = problem.empty();
+  if (status != 0 && is_own_failure) problem = first_line(log);
   ::unlink(log.c_str());
   if (status == 0) return {};
-  return compiler.command[0] + " failed" + (problem.empty() ? "" : ": " + problem);
+  return compiler.command[0] + " failed" + (problem.empty() ? "" : ": " + problem) +
+         (is_own_failure ? file_size_hint() : "");
 }
 
 }  // namespace palimpsest

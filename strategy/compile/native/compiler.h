@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ Compiler find_compiler();
 struct CompilePriority {
   bool idle = false;          ///< only uses processor time that nothing else wants
   std::stop_token stop = {};  ///< ends it early
+  std::chrono::milliseconds most = std::chrono::seconds(60);  ///< ends it after this time
 };
 
 /// Compiles a C file to a shared library. No shell is involved. The library's folder is that of the

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "autodiff/error.h"
+#include "autodiff/file_size_limit.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/native/code_cache.h"
@@ -62,7 +63,8 @@ std::string key_of(const std::string& source, const Compiler& compiler) {
   return key.data();
 }
 
-LoadedLibrary open(const std::string& path) {
+LoadedLibrary open(const std::string& path, const Compiler& compiler,
+                   std::span<const std::string> functions) {
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const message = ::dlerror();
@@ -70,7 +72,18 @@ LoadedLibrary open(const std::string& path) {
   }
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  return {std::make_shared<const NativeLibrary>(handle, error ? 0 : static_cast<Bytes>(bytes)), {}};
+  auto library =
+      std::make_shared<const NativeLibrary>(handle, error ? 0 : static_cast<Bytes>(bytes));
+  for (const std::string& name : functions) {
+    if (library->find(name) != nullptr) continue;
+    return {nullptr, "the library that " + compiler.command[0] + " made lacks the function " +
+                         name + "; name another compiler in CC"};
+  }
+  return {std::move(library), {}};
+}
+
+std::string cannot_write(const CodeCache& cache) {
+  return "cannot write to " + cache.folder() + file_size_hint();
 }
 
 /// Writes the source, compiles it, and adds the result to the cache. Returns what failed.
@@ -78,15 +91,16 @@ std::string compile_into(const CodeCache& cache, const std::string& key, const s
                          const Compiler& compiler, const CompilePriority& priority) {
   // A folder of its own: other machines may share the cache.
   std::string base = cache.folder() + "/" + key + "-XXXXXX";
-  if (::mkdtemp(base.data()) == nullptr) return "cannot write to " + cache.folder();
+  if (::mkdtemp(base.data()) == nullptr) return cannot_write(cache);
+  const FileSizeScope no_signal;
   const std::string source_path = base + "/source.c";
   const std::string built = base + "/built";
   std::ofstream file(source_path);
   file << source;
   file.close();
-  std::string problem = file ? compile_library(compiler, source_path, built, priority)
-                             : "cannot write to " + cache.folder();
-  if (problem.empty() && !cache.add(key, built)) problem = "cannot write to " + cache.folder();
+  std::string problem =
+      file ? compile_library(compiler, source_path, built, priority) : cannot_write(cache);
+  if (problem.empty() && !cache.add(key, built)) problem = cannot_write(cache);
   std::error_code error;
   std::filesystem::remove_all(base, error);
   return problem;
@@ -96,8 +110,10 @@ std::string compile_into(const CodeCache& cache, const std::string& key, const s
 
 NativeLibrary::~NativeLibrary() { ::dlclose(handle_); }
 
+void* NativeLibrary::find(const std::string& name) const { return ::dlsym(handle_, name.c_str()); }
+
 void* NativeLibrary::function(const std::string& name) const {
-  void* const address = ::dlsym(handle_, name.c_str());
+  void* const address = find(name);
   internal_check(address != nullptr, "native code lacks a function");
   return address;
 }
@@ -107,7 +123,8 @@ void prepare_libraries() {
   CodeCache::prepare();
 }
 
-LoadedLibrary load_library(const std::string& source, const CompilePriority& priority) {
+LoadedLibrary load_library(const std::string& source, const CompilePriority& priority,
+                           std::span<const std::string> functions) {
   const Compiler compiler = find_compiler();
   if (!compiler.problem.empty()) return {nullptr, compiler.problem};
   const std::string key = key_of(source, compiler);
@@ -122,13 +139,13 @@ LoadedLibrary load_library(const std::string& source, const CompilePriority& pri
     if (!problem.empty()) return {nullptr, std::move(problem)};
     seconds = compiling.seconds();
   }
-  LoadedLibrary loaded = open(cache.path_of(key));
+  LoadedLibrary loaded = open(cache.path_of(key), compiler, functions);
   if (loaded.library == nullptr && seconds == 0) {  // it was made by another machine, or removed
     ::unlink(cache.path_of(key).c_str());
     std::string problem = compile_into(cache, key, source, compiler, priority);
     if (!problem.empty()) return {nullptr, std::move(problem)};
     seconds = compiling.seconds();
-    loaded = open(cache.path_of(key));
+    loaded = open(cache.path_of(key), compiler, functions);
   }
   if (loaded.library == nullptr) ::unlink(cache.path_of(key).c_str());
   loaded.compile_seconds = seconds;

@@ -68,8 +68,11 @@ std::shared_ptr<NativeProgram> NativeProgram::of(const Instructions& instruction
       instructions.attachment([&] { return std::make_shared<NativeProgram>(instructions); }));
 }
 
-const MachineCode* NativeProgram::made_at_once(const Instructions& instructions, const Tape& tape) {
-  if (!is_decided_.load(std::memory_order_relaxed) && prepare(instructions, tape)) make({});
+const MachineCode* NativeProgram::made_at_once(const Instructions& instructions, const Tape& tape,
+                                               const RunControl* control) {
+  if (!is_decided_.load(std::memory_order_relaxed) && prepare(instructions, tape)) {
+    make({.stop = control != nullptr ? control->stop_token() : std::stop_token()});
+  }
   return code();
 }
 
@@ -159,11 +162,13 @@ bool NativeProgram::prepare(const Instructions& instructions, const Tape& tape) 
 }
 
 void NativeProgram::load(const CompilePriority& priority) {
-  LoadedLibrary loaded = load_library(source_.text, priority);
+  LoadedLibrary loaded = load_library(source_.text, priority, source_.names());
   const std::lock_guard lock(mutex_);
   if (loaded.library == nullptr) {
     problem_ = std::move(loaded.problem);
-    is_settled_ = true;
+    const bool is_stopped = priority.stop.stop_requested();
+    is_decided_ = !is_stopped;
+    is_settled_ = !is_stopped;
     return;
   }
   code_ = std::make_unique<const MachineCode>(std::move(source_), std::move(loaded));

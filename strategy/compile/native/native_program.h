@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "autodiff/run_control.h"
 #include "autodiff/run_scope.h"
 #include "strategy/base/options.h"
 #include "strategy/compile/native/machine_code.h"
@@ -28,12 +29,14 @@ class NativeProgram final : public Instructions::Attachment,
     const MachineCode* code = nullptr;  ///< null if it is interpreted
     bool is_timed = false;              ///< the time of the run is to be passed to `add_time`
   };
-  /// The code for a run that begins now. `at_once` waits for the compiler. `automatic` counts the
-  /// run. When the runs have taken so long that code pays, another thread makes it. Then runs with
-  /// and without it are timed, and the faster kind serves all later runs. Code that is returned
-  /// stays until this object is destroyed. It may not fit the numbers of the run: see `retire`.
-  Service service_for(const Instructions& instructions, const Tape& tape, NativeCode mode) {
-    if (mode == NativeCode::at_once) return {made_at_once(instructions, tape)};
+  /// The code for a run that begins now. `at_once` waits for the compiler, which ends when the run
+  /// is stopped; the next run then starts it again. `automatic` counts the run. When the runs have
+  /// taken so long that code pays, another thread makes it. Then runs with and without it are
+  /// timed, and the faster kind serves all later runs. Code that is returned stays until this
+  /// object is destroyed. It may not fit the numbers of the run: see `retire`.
+  Service service_for(const Instructions& instructions, const Tape& tape, NativeCode mode,
+                      const RunControl* control = nullptr) {
+    if (mode == NativeCode::at_once) return {made_at_once(instructions, tape, control)};
     const MachineCode* const code = chosen_.load(std::memory_order_acquire);
     if (code != nullptr || is_settled_.load(std::memory_order_relaxed)) return {code};
     return count(instructions, tape);
@@ -65,7 +68,8 @@ class NativeProgram final : public Instructions::Attachment,
   void load(const CompilePriority& priority);
   void fail(std::string problem);
   const MachineCode* code() const { return ready_.load(std::memory_order_acquire); }
-  const MachineCode* made_at_once(const Instructions& instructions, const Tape& tape);
+  const MachineCode* made_at_once(const Instructions& instructions, const Tape& tape,
+                                  const RunControl* control);
   Service count(const Instructions& instructions, const Tape& tape);
   bool prepare(const Instructions& instructions, const Tape& tape);
 

@@ -187,6 +187,15 @@ class Builder {
 
 }  // namespace
 
+std::vector<std::string> ProgramSource::names() const {
+  std::set<std::string> names;
+  for (const Group& group : groups) {
+    if (!group.name.empty()) names.insert(group.name);
+  }
+  if (has_run) names.insert("run");
+  return {names.begin(), names.end()};
+}
+
 ProgramSource program_source(const Instructions& instructions, const Tape& tape,
                              const SourceOptions& options) {
   return Builder(instructions, tape, options).build();

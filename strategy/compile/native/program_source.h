@@ -33,6 +33,9 @@ struct ProgramSource {
   bool is_complete = false;     ///< `run` does so without the executor
   std::uint32_t functions = 0;  ///< different ones
   std::string problem;          ///< why the first interpreted group has no code
+
+  /// The functions of `text` that are called.
+  std::vector<std::string> names() const;
 };
 
 struct SourceOptions {
