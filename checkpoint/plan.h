@@ -38,12 +38,13 @@ class BudgetError : public EnvironmentError {
 };
 
 /// The best that one planner offered for a budget: its cheapest schedule that fits or, when it has
-/// none, the one with the lowest peak.
+/// none, its cheapest one whose live bytes fit, or the one with the lowest peak.
 struct Candidate {
   std::string planner;
   Bytes peak = 0;         ///< live bytes, by simulation
   double cost_ratio = 0;  ///< as `Simulation::cost_ratio`
-  bool fits = false;      ///< the peak fits; a layout can still be larger
+  bool fits = false;      ///< false if its peak, or the smallest layout found, is above the budget
+  Bytes layout = 0;       ///< the smallest layout found, if that is why it does not fit; else 0
 };
 
 /// A schedule with its predictions and its layout.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "checkpoint/engine_planner.h"
 #include "checkpoint/permuted.h"
@@ -99,6 +100,18 @@ class Portfolio final : public EnginePlanner {
   std::vector<Proposal> known_;
 };
 
+/// The proposals of the planners that plan for the budget itself. Without moves they are left out,
+/// because a larger budget would not have those of a smaller one.
+std::vector<Proposal> proposals_for(const Graph& graph, Bytes budget) {
+  std::vector<Proposal> proposals;
+  for (const PlannerPtr& planner : {online(), quick()}) {
+    for (Proposal& proposal : planner->propose(graph, budget)) {
+      proposals.emplace_back(std::move(proposal.schedule), planner->name());
+    }
+  }
+  return proposals;
+}
+
 /// Takes the optimum of a small graph when there is time to find it. Otherwise searches from the
 /// proposals of all planners.
 class Automatic final : public EnginePlanner {
@@ -111,7 +124,9 @@ class Automatic final : public EnginePlanner {
   bool ignores_budget() const override { return engine_part(search_).ignores_budget(); }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
-    if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->propose(graph, budget);
+    if (settings_.moves == 0) return search_->propose(graph, budget);
+    if (!LiveSets::holds(graph))
+      return search(settings_, proposals_for(graph, budget))->propose(graph, budget);
     const auto begin = std::chrono::steady_clock::now();
     Optimum optimum(graph, most_sets());
     std::vector<Proposal> optima;
@@ -121,6 +136,8 @@ class Automatic final : public EnginePlanner {
     if (fits && optima.size() == 1) settings.moves = 0;
     if (optimum.near()) optima.emplace_back(*optimum.near(), "exact");
     if (optima.empty()) optima.emplace_back(optimum.lowest(), "exact");
+    if (settings.moves != 0)
+      std::ranges::move(proposals_for(graph, budget), std::back_inserter(optima));
     if (settings.seconds) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
       settings.seconds = std::max(0.0, *settings.seconds - spent.count());

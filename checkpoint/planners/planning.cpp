@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/lowest.h"
@@ -11,19 +12,25 @@ namespace palimpsest {
 
 namespace {
 
+/// Sizes of layouts that were too large, by schedule.
+using TooLarge = std::map<const Proposal*, Bytes>;
+
 /// The best candidate of each planner, from schedules in order of cost.
 std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit,
-                                    double one_pass) {
+                                    double one_pass, const TooLarge& too_large) {
   std::vector<Candidate> best;
   for (const auto& [proposal, peak, cost] : measured) {
+    const auto refused = too_large.find(proposal.get());
+    const Bytes layout = refused == too_large.end() ? 0 : refused->second;
     const Candidate candidate{proposal->planner, peak, one_pass > 0 ? cost / one_pass : 1.0,
-                              peak <= limit};
+                              peak <= limit && layout == 0, layout};
     const auto known = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
       return other.planner == candidate.planner;
     });
     if (known == best.end()) {
       best.push_back(candidate);
-    } else if (!known->fits && (candidate.fits || candidate.peak < known->peak)) {
+    } else if (!known->fits &&
+               (candidate.fits || (known->layout == 0 && candidate.peak < known->peak))) {
       *known = candidate;
     }
   }
@@ -54,7 +61,7 @@ class Planning::CheapestLaidOut {
   CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
       : graph_(graph), measured_(measured), limit_(limit) {}
 
-  std::optional<Found> find(Aim aim) const {
+  std::optional<Found> find(Aim aim) {
     std::optional<Found> found;
     std::vector<std::pair<std::size_t, Bytes>> cheaper;  // index and size of a quick layout
     for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
@@ -64,6 +71,7 @@ class Planning::CheapestLaidOut {
         found = {i, std::move(layout)};
       } else {
         cheaper.emplace_back(i, layout.size);
+        too_large_[measured_[i].proposal.get()] = layout.size;
       }
     }
     if (aim == Aim::any) {
@@ -81,7 +89,11 @@ class Planning::CheapestLaidOut {
         if (measured_[at].peak >= *easiest) continue;
       }
       Layout layout = lay_out(graph_, measured_[at].proposal->schedule, limit_);
-      if (layout.size <= limit_) return {{at, std::move(layout)}};
+      if (layout.size <= limit_) {
+        too_large_.erase(measured_[at].proposal.get());
+        return {{at, std::move(layout)}};
+      }
+      too_large_[measured_[at].proposal.get()] = layout.size;
     }
     if (found && aim == Aim::cheapest) {
       Layout smaller = lay_out(graph_, measured_[found->at].proposal->schedule, limit_);
@@ -89,6 +101,8 @@ class Planning::CheapestLaidOut {
     }
     return found;
   }
+
+  const TooLarge& too_large() const { return too_large_; }
 
  private:
   /// The smallest limit that some schedule fits with a quick layout. Below it, all layouts are
@@ -109,6 +123,7 @@ class Planning::CheapestLaidOut {
   const Graph& graph_;
   std::span<const Measured> measured_;
   Bytes limit_;
+  TooLarge too_large_;
 };
 
 Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposal> known, Aim aim) {
@@ -170,12 +185,14 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
                                        Bytes limit, Aim aim) const {
   const std::span<Measured> rest = std::span(measured).subspan(first);
   cheapest_first(rest);
-  auto found = CheapestLaidOut(graph_, rest, limit).find(aim);
+  CheapestLaidOut schedules(graph_, rest, limit);
+  std::optional<CheapestLaidOut::Found> found = schedules.find(aim);
   if (!found) return {};
   const std::shared_ptr<const Proposal> proposal = rest[found->at].proposal;
   Simulation simulation = simulate(graph_, proposal->schedule);
   cheapest_first(measured);
-  std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
+  std::vector<Candidate> candidates =
+      best_of_each(measured, limit, simulation.one_pass_cost, schedules.too_large());
   Plan plan{proposal->schedule, std::move(simulation), std::move(found->layout), proposal->planner};
   plan.candidates = std::move(candidates);
   return plan;

@@ -45,6 +45,13 @@ std::vector<Candidate> candidates_of(const Plan& plan) {
   return {{plan.planner, plan.simulation.peak, plan.simulation.cost_ratio(), true}};
 }
 
+/// What keeps a candidate from being the plan; empty if only its cost does.
+std::string why_not(const Candidate& candidate) {
+  if (candidate.fits) return {};
+  if (candidate.layout == 0) return ", too many";
+  return ", but placed in memory they take " + format_bytes(candidate.layout) + ", too many";
+}
+
 Explanation explanation_of(const Subject& subject, const PlannerPtr& planner, const Plan& plan) {
   return {std::make_shared<const Graph>(subject.graph), std::make_shared<const Plan>(plan), planner,
           NodeLabels::of(subject.graph)};
@@ -81,6 +88,7 @@ void plan(const Arguments& arguments) {
                                     {"peak", candidate.peak},
                                     {"cost_ratio", candidate.cost_ratio},
                                     {"fits", candidate.fits}});
+      if (candidate.layout > 0) json["candidates"].back()["layout"] = candidate.layout;
     }
     std::cout << json.dump(2) << '\n';
     return;
@@ -95,7 +103,7 @@ void plan(const Arguments& arguments) {
     for (const Candidate& candidate : plan.candidates) {
       rows.push_back({label, candidate.planner + ": cost " + decimal(candidate.cost_ratio, 4) +
                                  ", live bytes " + format_bytes(candidate.peak) +
-                                 (candidate.fits ? "" : ", too many")});
+                                 why_not(candidate)});
       label = "";
     }
   }
