@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "autodiff/usable_threads.h"
+
 namespace palimpsest {
 namespace {
 
@@ -34,16 +36,22 @@ void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
     const auto run_range = [&](const auto& range) {
       for (std::int64_t chunk = range.begin(); chunk < range.end(); ++chunk) run(chunk);
     };
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), run_range, own);
+    with_threads(
+        [&] { tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), run_range, own); });
   });
 }
 
-int max_threads() { return is_serial ? 1 : tbb::this_task_arena::max_concurrency(); }
+int max_threads() {
+  if (is_serial) return 1;
+  const int most = tbb::this_task_arena::max_concurrency();
+  return most == 1 || starts_no_threads() ? 1 : most;
+}
 
 int thread_index() {
   if (is_serial) return 0;
   const int index = tbb::this_task_arena::current_thread_index();
-  return index < 0 ? 0 : index;
+  // Without other threads, each caller has a workspace of its own.
+  return index <= 0 || starts_no_threads() ? 0 : index;
 }
 
 }  // namespace palimpsest

@@ -10,6 +10,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/parallel.h"
 #include "autodiff/require_function.h"
+#include "autodiff/usable_threads.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/running.h"
@@ -386,6 +387,7 @@ Report Runner::report() const {
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
   report.explanation = program.explanation;
+  report.thread_problem = thread_problem(program.options.threads);
   report.memory = program.options.memory;
   report.predicted_peak = state_->memory.predicted_peak();
   report.loops = reports_of(program.loops.loops(), state_->executor.notes());

@@ -14,10 +14,12 @@ namespace palimpsest {
 /// task from the environment variable `PALIMPSEST_TEST_CHILD`.
 class ChildProcess {
  public:
-  ChildProcess(const char* test_case, const std::string& what) {
+  /// The child calls `before` before it becomes this program.
+  ChildProcess(const char* test_case, const std::string& what, void (*before)() = nullptr) {
     setenv(variable, what.c_str(), 1);
     process_ = fork();
     if (process_ == 0) {
+      if (before != nullptr) before();
       dup2(STDERR_FILENO, STDOUT_FILENO);  // keeps the child's totals out of this program's output
       execl("/proc/self/exe", "child", test_case, static_cast<char*>(nullptr));
       _exit(127);

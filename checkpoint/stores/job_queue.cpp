@@ -1,6 +1,5 @@
 #include "checkpoint/stores/job_queue.h"
 
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "autodiff/usable_threads.h"
 
 namespace palimpsest {
 
@@ -89,16 +90,13 @@ JobQueue::~JobQueue() {
 }
 
 void JobQueue::offer() {
-  threads_->arena.enqueue([state = state_] { state->run_all(); });
+  with_threads([&] { threads_->arena.enqueue([state = state_] { state->run_all(); }); });
 }
 
 namespace {
 
 /// Whether TBB may use another thread. Otherwise it would print a warning when it is asked for one.
-bool has_other_threads() {
-  using Control = tbb::global_control;
-  return Control::active_value(Control::max_allowed_parallelism) > 1;
-}
+bool has_other_threads() { return usable_threads() > 1; }
 
 }  // namespace
 

@@ -1,12 +1,11 @@
 #include "strategy/base/options.h"
 
-#include <oneapi/tbb/global_control.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "autodiff/error.h"
+#include "autodiff/usable_threads.h"
 
 namespace palimpsest {
 
@@ -31,8 +30,7 @@ int checked_threads(int threads) {
   }
   if (threads == 1) return 1;  // the first question to oneTBB takes 0.1 ms
   // oneTBB prints a warning when an arena is larger than its workers can ever fill.
-  const auto most = static_cast<int>(
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const int most = usable_threads();
   return threads > 0 ? std::min(threads, most) : most;
 }
 

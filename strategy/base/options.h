@@ -42,8 +42,9 @@ struct RunOptions {
   /// improves the plan while the program is run again, and spends a tenth of the run time on that.
   /// `automatic({.seconds = 5})` searches for a better plan before the first run.
   PlannerPtr planner = nullptr;
-  /// Most threads. 0 is one per core; never more than oneTBB allows in this process. The results
-  /// have the same bits for any number.
+  /// Most threads. 0 is one per core; never more than oneTBB allows in this process, or than the
+  /// system starts, which `Report::thread_problem` says. The results have the same bits for any
+  /// number.
   int threads = 0;
   /// How memory is laid out, and what is kept for later runs.
   AllocationPolicy memory = AllocationPolicy::minimal_peak;

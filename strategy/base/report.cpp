@@ -62,6 +62,7 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     line("parts") << report.replicas << " in parallel, " << report.micro_batches
                   << " in sequence\n";
   }
+  if (!report.thread_problem.empty()) line("fewer threads") << report.thread_problem << '\n';
   if (!report.precision.empty()) {
     line("precision") << report.precision;
     if (report.loss_scale != 1) stream << ", loss scaled by " << report.loss_scale;

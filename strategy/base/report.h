@@ -23,11 +23,12 @@ struct Report {
   std::string planner;
   std::string kernel_level;  ///< kernel variants, which may affect bits: `v4`, `v4+onednn`
   int threads = 1;
-  std::string precision;    ///< of floating values, such as `mixed bf16`; empty if as recorded
-  double loss_scale = 1;    ///< of an `Execution` in mixed f16
-  bool overflowed = false;  ///< some gradient is not finite; skip the step
-  int replicas = 1;         ///< program instances that ran at once; peaks are their sum
-  int micro_batches = 1;    ///< run in sequence by each replica
+  std::string thread_problem;  ///< why there are fewer threads than requested; empty otherwise
+  std::string precision;       ///< of floating values, such as `mixed bf16`; empty if as recorded
+  double loss_scale = 1;       ///< of an `Execution` in mixed f16
+  bool overflowed = false;     ///< some gradient is not finite; skip the step
+  int replicas = 1;            ///< program instances that ran at once; peaks are their sum
+  int micro_batches = 1;       ///< run in sequence by each replica
   Bytes budget = unlimited;
   AllocationPolicy memory = AllocationPolicy::minimal_peak;
   std::uint64_t allocations = 0;  ///< allocations from the system, except for the arena

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/part_outputs.h"
@@ -119,7 +120,9 @@ struct Execution::State {
       run(0);
     } else {
       arena.execute([&] {
-        tbb::parallel_for(std::size_t{0}, replicas.size(), run, tbb::simple_partitioner());
+        with_threads([&] {
+          tbb::parallel_for(std::size_t{0}, replicas.size(), run, tbb::simple_partitioner());
+        });
       });
     }
     pass_on(errors);
@@ -174,6 +177,9 @@ struct Execution::State {
       *peak += beside;
     }
     sum.threads = threads;
+    if (strategy.parallelism != ParallelMode::none) {
+      sum.thread_problem = thread_problem(strategy.run.threads);
+    }
     sum.replicas = static_cast<int>(replicas.size());
     sum.micro_batches = cut.micro_batches;
     if (strategy.run.memory_budget != unlimited) sum.budget = strategy.run.memory_budget;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/usable_threads.h"
 #include "strategy/loops/state_rows.h"
 
 namespace palimpsest {
@@ -71,7 +72,9 @@ void run_both(F f, G g) {
   // While it waits here, a thread must not take other work, such as another loop.
   tbb::this_task_arena::isolate([&] {
     // The caller runs the last function; another thread may take the first.
-    tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); }, own);
+    with_threads([&] {
+      tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); }, own);
+    });
   });
   for (const std::exception_ptr& error : errors) {
     if (error != nullptr) std::rethrow_exception(error);

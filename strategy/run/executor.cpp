@@ -9,6 +9,7 @@
 
 #include "autodiff/execute.h"
 #include "autodiff/parallel.h"
+#include "autodiff/usable_threads.h"
 #include "strategy/base/stopwatch.h"
 
 namespace palimpsest {
@@ -315,12 +316,13 @@ void Executor::run_in_parallel() {
       }
     }
   };
-  for (std::uint32_t step = 0; step < steps.size(); ++step) {
-    if (dependencies.predecessor_count(step) == 0) {
-      tasks.run([&follow, step] { follow(follow, step); });
+  run_group(tasks, [&] {
+    for (std::uint32_t step = 0; step < steps.size(); ++step) {
+      if (dependencies.predecessor_count(step) == 0) {
+        tasks.run([&follow, step] { follow(follow, step); });
+      }
     }
-  }
-  tasks.wait();
+  });
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 

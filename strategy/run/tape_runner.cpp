@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autodiff/parallel.h"
+#include "autodiff/usable_threads.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/run/observed_run.h"
 #include "strategy/run/report_of.h"
@@ -79,6 +80,7 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
   give_results(tape, executor);
   const double run_seconds = running.seconds();
   Report report = report_of(tape, *program->plan, executor, settings.threads, options.profile);
+  report.thread_problem = thread_problem(options.threads);
   report.memory = options.memory;
   report.predicted_peak = memory_.predicted_peak();
   report.run_seconds = run_seconds;

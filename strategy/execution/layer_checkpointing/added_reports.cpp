@@ -10,6 +10,7 @@ namespace palimpsest {
 void add_run(Report& sum, Report run, bool again) {
   sum.plan_reused = run.plan_reused && (sum.plan_reused || sum.computed == 0);
   sum.threads = run.threads;
+  sum.thread_problem = std::move(run.thread_problem);
   sum.kernel_level = std::move(run.kernel_level);
   sum.memory = run.memory;
   sum.budget = std::min(sum.budget, run.budget);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/usable_threads.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
@@ -92,6 +93,7 @@ Report ModelParallel::run(const Known& known, const Tape& tape, const DeviceOutp
   report.planner = "devices";
   report.kernel_level = kernel_level();
   report.threads = threads_;
+  report.thread_problem = thread_problem(strategy_.run.threads);
   report.precision = evaluator_->precision();
   report.budget = plan.budget;
   report.keep_all_peak = plan.keep_all_peak;

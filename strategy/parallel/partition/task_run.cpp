@@ -7,6 +7,8 @@
 #include <exception>
 #include <mutex>
 
+#include "autodiff/usable_threads.h"
+
 namespace palimpsest {
 namespace {
 
@@ -20,10 +22,11 @@ class TaskRun {
   }
 
   void run() {
-    for (std::uint32_t each = 0; each < waiting_.size(); ++each) {
-      if (edges_.predecessor_count(each) == 0) group_.run([this, each] { follow(each); });
-    }
-    group_.wait();
+    run_group(group_, [this] {
+      for (std::uint32_t each = 0; each < waiting_.size(); ++each) {
+        if (edges_.predecessor_count(each) == 0) group_.run([this, each] { follow(each); });
+      }
+    });
   }
 
   std::exception_ptr failure() const { return failure_; }
