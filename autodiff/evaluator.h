@@ -33,6 +33,10 @@ class Evaluator {
   /// The tape is about to clear its nodes and values, to replace this evaluator, or to be
   /// destroyed.
   virtual void on_clear(Tape& tape) noexcept = 0;
+  /// True if the values are those that the leaves had when they were computed, as they are
+  /// recorded. A run that needs a value from an older version of a leaf then throws `TapeError`.
+  /// False: it computes the value again.
+  virtual bool keeps_recorded() const { return false; }
   /// Rewrites the programs of loops and checkpoints recorded on this evaluator's tapes. Null: they
   /// run as recorded.
   virtual InnerRewrite inner() const { return nullptr; }

@@ -64,6 +64,7 @@ void interpret(Tape& tape, ValueId value) { interpret(tape, {&value, 1}); }
 
 void interpret(Tape& tape, std::span<const ValueId> values) {
   if (values.empty()) return;
+  tape.notice_writes();
   std::vector<std::uint32_t> reads = count_reads(tape, values);
   Made made(tape);
   for (NodeId node = 0; node <= tape.producer(std::ranges::max(values)); ++node) {

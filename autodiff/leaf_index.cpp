@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autodiff/storage_version.h"
+
 namespace palimpsest {
 
 void LeafIndex::extend(const WengertList& nodes, const PresentValues& values) {
@@ -51,6 +53,20 @@ ValueId LeafIndex::find(const WengertList& nodes, const PresentValues& values, c
     }
   }
   return kind != LeafKind::parameter ? constant : none;
+}
+
+std::map<const std::byte*, const char*> LeafIndex::written_after(std::uint64_t version,
+                                                                 const WengertList& nodes,
+                                                                 const PresentValues& values) {
+  const std::lock_guard lock(mutex_);
+  extend(nodes, values);
+  std::map<const std::byte*, const char*> written;
+  for (const auto& [address, value] : leaves_) {
+    if (value >= nodes.value_count() || values.buffer(value).get() != address) continue;
+    const StorageVersion current = version_of(values.buffer(value));
+    if (current.number > version) written.emplace(address, current.call);
+  }
+  return written;
 }
 
 }  // namespace palimpsest

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -22,6 +23,11 @@ class LeafIndex {
   /// parameter to a constant.
   ValueId find(const WengertList& nodes, const PresentValues& values, const Tensor& tensor,
                LeafKind kind);
+  /// The storages of leaves that the library has written into after `version`, and the calls that
+  /// did.
+  std::map<const std::byte*, const char*> written_after(std::uint64_t version,
+                                                        const WengertList& nodes,
+                                                        const PresentValues& values);
   /// Notes that the nodes from `node` on were removed.
   void truncate(NodeId node) { indexed_ = std::min(indexed_, node); }
   void clear() {

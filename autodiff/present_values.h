@@ -32,6 +32,8 @@ class PresentValues {
     ++changes_;
   }
   void drop(ValueId value) { set(value, nullptr); }
+  /// Counts a change of elements.
+  void note_change() { ++changes_; }
   /// Sets the value of a leaf.
   void set_leaf(ValueId value, Buffer buffer) { buffers_[value] = std::move(buffer); }
   /// Appends a value that is not present.

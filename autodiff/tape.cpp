@@ -241,6 +241,7 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
 void Tape::truncate(NodeId node) {
   const ValueId first = first_output(node);
   for (ValueId value = first; value < value_count(); ++value) drop(value);
+  outdated_.values.erase(outdated_.values.lower_bound(first), outdated_.values.end());
   std::erase_if(updates_, [&](const Update& update) { return update.value >= first; });
   leaves_->truncate(node);
   if (node < node_count()) handles_.note_removed(first);
@@ -266,6 +267,7 @@ void Tape::clear(Where where) {
   handles_.note_removed(0);
   nodes_.clear();
   values_.clear();
+  outdated_ = {};
   leaves_->clear();
   updates_.clear();
   ++context_.generation;
@@ -322,7 +324,13 @@ void Tape::resize(ValueId value, const Shape& shape) {
 
 Tensor Tape::look(ValueId value) {
   const RedirectedRecording* const own = redirection();
-  return own != nullptr ? own->stand_in_(var(value)).value() : this->value(value);
+  if (own != nullptr) return own->stand_in_(var(value)).value();
+  const auto old = outdated_.values.find(value);
+  if (old != outdated_.values.end() && old->second.buffer != nullptr) {
+    return {old->second.buffer, shape(value), dtype(value)};
+  }
+  return this->value(value);
+}
 }
 
 Tensor Tape::value(ValueId value) {

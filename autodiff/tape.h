@@ -12,6 +12,7 @@
 #include "autodiff/export.h"
 #include "autodiff/node_view.h"
 #include "autodiff/operation.h"
+#include "autodiff/outdated.h"
 #include "autodiff/philox.h"
 #include "autodiff/present_values.h"
 #include "autodiff/recording_context.h"
@@ -260,7 +261,10 @@ class Tape {
   bool has_value(ValueId value) const { return values_.has(value); }
   /// The value's storage; null when it is not present.
   const Buffer& buffer(ValueId value) const { return values_.buffer(value); }
-  void set_buffer(ValueId value, Buffer buffer) { values_.set(value, std::move(buffer)); }
+  void set_buffer(ValueId value, Buffer buffer) {
+    if (!outdated_.values.empty()) outdated_.values.erase(value);
+    values_.set(value, std::move(buffer));
+  }
   /// Releases a value that can be recomputed; has no effect on leaves.
   void drop(ValueId value);
   /// Drops the output and changes its shape to another one of the same rank. The node's operation
@@ -271,8 +275,22 @@ class Tape {
   std::uint64_t changes() const { return values_.changes(); }
   /// The value. Computed by the evaluator if it is not present.
   Tensor value(ValueId value);
-  /// The value, or inside a `RedirectedRecording` the value of its replacement.
+  /// The value, or inside a `RedirectedRecording` the value of its replacement. A value that is out
+  /// of date is returned as it was, unless a budget forced it out. Throws as `require_fixed`.
   Tensor look(ValueId value);
+
+  /// Takes values off the tape that are out of date since the library has written into leaves. A
+  /// run and an evaluator call it before they ask which values are present.
+  void notice_writes() {
+    if (outdated_.version != latest_version()) find_outdated();
+  }
+  /// The values that are out of date, for a run that computes them again or moves them.
+  std::map<ValueId, OutdatedValue>& outdated() { return outdated_.values; }
+  /// Releases their memory, except that of scalars and the like. For runs that have a budget.
+  void force_out_outdated();
+  /// Throws `TapeError` if a run for these targets would compute a value that is out of date, and
+  /// the evaluator keeps recorded values.
+  void require_current(std::span<const ValueId> targets) const;
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
   void set_evaluator(std::shared_ptr<Evaluator> evaluator);
@@ -308,6 +326,8 @@ class Tape {
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
+  void find_outdated();
+  [[noreturn]] void throw_outdated(ValueId value, const OutdatedValue& old) const;
   void truncate(NodeId node);
   /// Removes the nodes from `node` on; waits while another thread records.
   void take_off(NodeId node);
@@ -319,6 +339,7 @@ class Tape {
 
   WengertList nodes_;
   PresentValues values_;
+  OutdatedValues outdated_;
   std::unique_ptr<LeafIndex> leaves_;
   RecordingContext context_;
   std::vector<Update> updates_;

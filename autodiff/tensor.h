@@ -114,7 +114,8 @@ class Tensor {
   std::byte* raw() const { return buffer_.get(); }
 
   /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element
-  /// type.
+  /// type. Tapes do not see what is written through it: after that, clear those that have computed
+  /// values from the tensor.
   template <Element T>
   std::span<T> data() const&;
   /// Not for temporaries, whose elements end with the statement: name the tensor first.

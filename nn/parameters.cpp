@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "autodiff/bytes.h"
+#include "autodiff/storage_version.h"
 #include "strategy/training/safetensors_layout.h"
 #include "strategy/training/training_parts.h"
 
@@ -41,6 +42,7 @@ std::string list_of(const std::vector<std::string>& names) {
 bool share(const Tensor& a, const Tensor& b) { return a.bytes() > 0 && a.raw() == b.raw(); }
 
 void copy_into(const Tensor& target, const Tensor& source) {
+  note_write(target, "Parameters::load");
   const Tensor converted = source.to(target.dtype());
   std::copy_n(converted.raw(), converted.bytes(), target.raw());
 }

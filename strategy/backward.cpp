@@ -112,6 +112,7 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
                             std::string(operation) + " before or after the loop",
                         where);
   }
+  tape.notice_writes();
   if (tape.evaluator() == nullptr) tape.set_evaluator(lazy());
   auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());
   if (evaluator == nullptr) {
@@ -200,6 +201,11 @@ Gradients with_values(const LossAndOutputs& values, std::vector<Gradients::Entry
   return Gradients(values.loss.value(), std::move(entries), std::move(report), std::move(outputs));
 }
 
+/// Values that a tape in place of theirs has computed again are no longer out of date.
+void renew(std::span<const Var> values) {
+  for (const Var& value : values) value.tape().outdated().erase(value.id());
+}
+
 /// Turns the gradients of a tape computed in place of the values' tape into gradients of that tape.
 Gradients of_tape(const LossAndOutputs& values, const Gradients& computed,
                   const EngineEvaluator& evaluator) {
@@ -210,6 +216,8 @@ Gradients of_tape(const LossAndOutputs& values, const Gradients& computed,
   }
   Report report = computed.report();
   report.precision = evaluator.precision();
+  renew({&values.loss, 1});
+  renew(values.outputs);
   return with_values(values, std::move(entries), std::move(report));
 }
 
@@ -401,6 +409,7 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
                     [](Engine& engine, Tape& tape, std::span<const ValueId> targets,
                        const RunOptions& run) { return engine.evaluate(tape, targets, run); });
   report.precision = asked.precision();
+  renew(values);
   return report;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autodiff/storage_version.h"
+
 namespace palimpsest {
 
 void append_updates(LossAndOutputs& values) {
@@ -58,6 +60,7 @@ StagedUpdates::StagedUpdates(std::span<const Tape::Update> updates,
 
 void StagedUpdates::apply() const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
+    note_write(targets_[i], "update_after_run");
     std::copy_n(contents_[i].raw(), contents_[i].bytes(), targets_[i].raw());
   }
 }

@@ -30,6 +30,14 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   return are_among(others, values);
 }
 
+/// The run reads no value that is out of date. It computes those among its targets again.
+void begin_with_current(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
+  tape.notice_writes();
+  tape.require_current(targets);
+  for (const ValueId target : targets) tape.outdated().erase(target);
+  if (options.memory_budget != unlimited) tape.force_out_outdated();
+}
+
 constexpr const char* engine_runs =
     "[evaluate] a run of this tape's evaluator is in progress; ask for values and plans before or "
     "after it, not in its progress function, its operations or another thread";
@@ -76,6 +84,8 @@ struct Engine::State {
                     CompileLog* log = nullptr) {
     check(options);
     const Running running(is_running, engine_runs);
+    tape.notice_writes();
+    tape.require_current(targets);
     require_leaves(tape, targets);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
@@ -269,6 +279,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
                         const RunOptions& options) {
   check(options);
   const Running running(state_->is_running, engine_runs);
+  begin_with_current(tape, targets, options);
   require_leaves(tape, targets);
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
@@ -283,6 +294,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, std::span<const Value
   if (options.memory == AllocationPolicy::cached)
     return {};  // such runs differ from one to the next
   const Running running(state_->is_running, engine_runs);
+  begin_with_current(tape, values, options);
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, values);
   if (step == nullptr || !has_leaves_only(tape, values)) return {};

@@ -23,6 +23,7 @@ void EngineEvaluator::release_memory() { engine_->release_arena(); }
 void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }
 
 void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
+  tape.notice_writes();
   std::vector<ValueId> targets(values.begin(), values.end());
   // Without a budget nothing forces out values requested earlier.
   if (options_.memory_budget == unlimited) append_present(tape, targets);
@@ -45,7 +46,9 @@ class EagerEvaluator : public EngineEvaluator {
  public:
   using EngineEvaluator::EngineEvaluator;
 
+  bool keeps_recorded() const override { return true; }
   void on_record(Tape& tape, std::uint32_t node) override {
+    tape.notice_writes();
     std::vector<ValueId> missing;  // dropped by a `backward` since then
     for (const ValueId input : tape.inputs(node)) {
       if (!tape.has_value(input)) missing.push_back(input);

@@ -70,7 +70,9 @@ class EngineEvaluator : public Evaluator {
 /// options; if those have no budget, the one in `options` applies.
 std::shared_ptr<EngineEvaluator> lazy(RunOptions options = {});
 
-/// Computes every value as it is recorded, so that a debugger can show values.
+/// Computes every value as it is recorded, so that a debugger can show values. A run that needs a
+/// value from before the library changed a leaf throws `TapeError`; lazy and hybrid tapes compute
+/// such a value again.
 ///
 /// Without a budget each value is kept until a `backward` with a budget, or the tape, drops it.
 /// With a budget, the values on the tape plus the workspace of the running operation never exceed

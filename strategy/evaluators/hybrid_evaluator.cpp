@@ -46,6 +46,7 @@ void HybridEvaluator::begin_stage(const Tape& tape, NodeId first) {
 }
 
 void HybridEvaluator::end_stage(Tape& tape, NodeId begin, NodeId end) {
+  tape.notice_writes();
   const ValueId first = tape.first_output(begin);
   std::vector<bool> is_read(tape.value_count());
   for (NodeId node = begin; node < end; ++node) {

@@ -17,6 +17,7 @@ std::string both_ways(Bytes bytes) {
 }  // namespace
 
 void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
+  require_current(tape, tape.inputs(node));
   try {
     decide(tape, [&] { return eviction_->compute(node); });
   } catch (...) {
@@ -26,6 +27,7 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
 }
 
 void OnlineEvaluator::compute(Tape& tape, std::uint32_t value) {
+  require_current(tape, {&value, 1});
   reads_.push_back({tape.node_count(), value});
   decide(tape, [&] { return eviction_->require({&value, 1}); });
   if (tape.is_temporary()) tape_ = nullptr;
@@ -38,7 +40,14 @@ void OnlineEvaluator::on_clear(Tape& tape) noexcept {
   reads_.clear();
 }
 
+void OnlineEvaluator::require_current(Tape& tape, std::span<const ValueId> values) {
+  tape.notice_writes();
+  tape.require_current(values);
+  tape.force_out_outdated();
+}
+
 RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
+  tape.notice_writes();
   if (follows(tape)) {
     for (const auto& [root, buffer] : held_) {
       // A run does not treat a part of a node's outputs as a leaf; they would be copied into its

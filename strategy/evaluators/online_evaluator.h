@@ -17,6 +17,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
  public:
   using EngineEvaluator::EngineEvaluator;
 
+  bool keeps_recorded() const override { return true; }
   void on_record(Tape& tape, std::uint32_t node) override;
   void compute(Tape& tape, std::uint32_t value) override;
   void on_clear(Tape& tape) noexcept override;
@@ -29,6 +30,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
   bool is_held_elsewhere(ValueId value, std::uint32_t values) override;
   bool recover(ValueId root) override;
 
+  static void require_current(Tape& tape, std::span<const ValueId> values);
   template <class F>
   void decide(Tape& tape, F f);
   [[noreturn]] void refuse(const Tape& tape, const OnlineEviction::Shortage& shortage) const;

@@ -1,5 +1,6 @@
 #include "strategy/mpi/rank_parameters.h"
 
+#include "autodiff/storage_version.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/mpi/tape_digest.h"
 
@@ -55,7 +56,10 @@ void require_parameters(std::span<const Tensor> parameters) {
 
 void broadcast_parameters(RankLink& link, std::span<const Tensor> parameters) {
   meet_with(link, RankCall::broadcast, parameters);
-  for (const Tensor& parameter : parameters) link.broadcast(bytes_of(parameter), 0);
+  for (const Tensor& parameter : parameters) {
+    note_write(parameter, "broadcast");
+    link.broadcast(bytes_of(parameter), 0);
+  }
   verify_parameters(link, parameters);
 }
 

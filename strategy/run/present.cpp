@@ -80,6 +80,13 @@ bool let_go_of_present(Tape& tape) {
 }
 
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {
+  for (auto& [value, old] : tape.outdated()) {
+    const Bytes bytes = tape.bytes(value);
+    if (old.buffer == nullptr || meter.allocated(old.buffer) || bytes == 0) continue;
+    Buffer copy = meter.allocate(bytes);
+    std::copy_n(old.buffer.get(), bytes, copy.get());
+    old.buffer = std::move(copy);
+  }
   std::vector<ValueId> values;
   for_each_storage(tape, [&](std::span<const ValueId> present) {
     // Outputs of a node that is not held may share the storage of a held value, which stays.

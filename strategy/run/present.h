@@ -26,6 +26,8 @@ bool let_go_of_present(Tape& tape);
 /// `held`. Copies a value if its storage is also held elsewhere, lies in an arena, or was allocated
 /// without the meter. All views of one value share one copy.
 ///
+/// Likewise for values that are out of date.
+///
 /// Merged values, which share one storage without being views of one value, are separated. In a
 /// `budgeted` run such copies might not fit, so all but one of these values are dropped instead.
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted);

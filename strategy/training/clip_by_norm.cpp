@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "autodiff/storage_version.h"
 #include "strategy/backward.h"
 #include "strategy/training/gradient_sums.h"
 #include "strategy/training/settings.h"
@@ -20,6 +21,7 @@ double clip_by_norm(std::span<const Tensor> gradients, double most) {
   std::set<const std::byte*> scaled;  // parameters with the same adjoint share its storage
   for (const Tensor& gradient : gradients) {
     if (!scaled.insert(gradient.raw()).second) continue;
+    note_write(gradient, "clip_by_norm");
     const Tensor wide = gradient.to(compute_dtype(gradient.dtype()));
     divide(wide, norm / most);
     const Tensor narrow = wide.to(gradient.dtype());

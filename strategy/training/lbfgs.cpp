@@ -9,6 +9,7 @@
 
 #include "autodiff/number_text.h"
 #include "autodiff/require_function.h"
+#include "autodiff/storage_version.h"
 #include "strategy/training/flat_vectors.h"
 #include "strategy/training/line_search.h"
 #include "strategy/training/settings.h"
@@ -96,10 +97,10 @@ class LbfgsRun {
       begin();
       while (!is_finished()) iterate();
     } catch (...) {
-      scatter(point_, tensors_);
+      move_to(point_);
       throw;
     }
-    scatter(point_, tensors_);
+    move_to(point_);
     return result_;
   }
 
@@ -184,9 +185,14 @@ class LbfgsRun {
     }
   }
 
+  void move_to(const FlatVector& point) {
+    for (const Tensor& tensor : tensors_) note_write(tensor, "minimize_lbfgs");
+    scatter(point, tensors_);
+  }
+
   /// The value at `trial_`; sets `trial_gradient_`.
   double evaluate() {
-    scatter(trial_, tensors_);
+    move_to(trial_);
     ++result_.evaluations;
     const ValueAndGradients found = function_(tensors_);
     if (found.gradients.size() != tensors_.size()) {

@@ -9,6 +9,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/parallel.h"
+#include "autodiff/storage_version.h"
 #include "strategy/training/state_entries.h"
 
 namespace palimpsest {
@@ -103,7 +104,9 @@ bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss)
     const bool is_done = std::ranges::any_of(entries.first(i), [&](const auto& before) {
       return before.gradient.raw() == gradient.raw();
     });
-    if (is_floating(gradient.dtype()) && !is_done) finite &= multiply_finite(gradient, 1 / used_);
+    if (!is_floating(gradient.dtype()) || is_done) continue;
+    note_write(gradient, "LossScaler::unscale");
+    finite &= multiply_finite(gradient, 1 / used_);
   }
   loss_ = loss / used_;
   ++steps_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autodiff/storage_version.h"
 #include "strategy/training/settings.h"
 #include "strategy/training/state_entries.h"
 
@@ -175,6 +176,7 @@ void Optimizer::step(const Gradients& gradients) {
   if (!started_) start(entries);
   const std::vector<std::size_t> places = places_of(entries);
   ++steps_;
+  for (const Gradients::Entry& entry : entries) note_write(entry.value, "Optimizer::step");
   for (std::size_t i = 0; i < entries.size(); ++i) update_tensor(entries[i], kept_[places[i]]);
 }
 

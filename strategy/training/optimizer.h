@@ -24,7 +24,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Updates parameters from their gradients, in place. The tensors given to `Tape::parameter`
-/// change, so values computed from them are out of date and the tape must be recorded again.
+/// change, so values computed from them are out of date. A lazy tape computes them again; an eager
+/// one must be recorded again.
 ///
 /// It needs no tape: `Gradients` hold the parameters' tensors. After `Runner::bind` these are the
 /// bound ones.

@@ -5,6 +5,7 @@
 
 #include "autodiff/error.h"
 #include "autodiff/number_text.h"
+#include "autodiff/storage_version.h"
 
 namespace palimpsest {
 
@@ -87,6 +88,11 @@ Tensor number_entry(double value) { return Tensor::from({value}, {}); }
 
 void copy_elements(const Tensor& from, const Tensor& to) {
   std::copy_n(from.raw(), from.bytes(), to.raw());
+}
+
+void write_elements(const Tensor& from, const Tensor& to, const char* call) {
+  note_write(to, call);
+  copy_elements(from, to);
 }
 
 }  // namespace palimpsest

@@ -55,5 +55,7 @@ Tensor number_entry(double value);
 
 /// Copies the bits of `from` to `to`; their types are equal.
 void copy_elements(const Tensor& from, const Tensor& to);
+/// Likewise, into a tensor of the user, as `call` (see `note_write`).
+void write_elements(const Tensor& from, const Tensor& to, const char* call);
 
 }  // namespace palimpsest

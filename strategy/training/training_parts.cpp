@@ -78,7 +78,9 @@ TrainingPart::TrainingPart(std::string name, NamedTensors tensors)
       check_([tensors](const NamedTensors& state) { check_tensors(tensors, state); }),
       load_([tensors](const NamedTensors& state) {
         check_tensors(tensors, state);
-        for (const auto& [entry, tensor] : tensors) copy_elements(state.at(entry), tensor);
+        for (const auto& [entry, tensor] : tensors) {
+          write_elements(state.at(entry), tensor, "load_training");
+        }
       }) {
   for (const auto& [entry, tensor] : tensors) {
     if (tensor.defined()) continue;

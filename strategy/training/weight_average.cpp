@@ -126,7 +126,8 @@ void WeightAverage::copy_to(const NamedTensors& parameters) const {
   require_updated();
   require_same(parameters);
   for (const auto& [name, parameter] : parameters) {
-    copy_elements(average_of(averages_.at(name)).to(parameter.dtype()), parameter);
+    write_elements(average_of(averages_.at(name)).to(parameter.dtype()), parameter,
+                   "WeightAverage::copy_to");
   }
 }
 
@@ -183,7 +184,9 @@ AveragedWeights::AveragedWeights(const WeightAverage& average, NamedTensors para
 AveragedWeights::~AveragedWeights() { give_back(); }
 
 void AveragedWeights::give_back() const {
-  for (const auto& [name, parameter] : parameters_) copy_elements(own_.at(name), parameter);
+  for (const auto& [name, parameter] : parameters_) {
+    write_elements(own_.at(name), parameter, "AveragedWeights");
+  }
 }
 
 }  // namespace palimpsest

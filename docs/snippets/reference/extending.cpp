@@ -87,6 +87,28 @@ EXAMPLE(Tape::has_value, Tape::buffer, Tape::value, Tape::look, Tape::drop, Tape
   print(y);                                                        // → [5, 6]
 }
 
+EXAMPLE(Tape::notice_writes, Tape::outdated, Tape::force_out_outdated, Tape::require_current,
+        note_write) {
+  Tape tape;
+  const Tensor weight = Tensor::ones({32});
+  const Var y = exp(tape.parameter(weight));
+  evaluate(y);
+  note_write(weight, "my_step");  // as the library does before it writes into a tensor
+  tape.notice_writes();
+  print(tape.has_value(y.id()), tape.outdated().size());  // → false 1
+  const ValueId target = y.id();
+  tape.require_current({&target, 1});  // throws on an eager tape
+  tape.force_out_outdated();
+  print(tape.outdated().at(y.id()).buffer == nullptr);  // → true
+}
+
+EXAMPLE(version_of, latest_version) {
+  const Tensor weight = Tensor::ones({2});
+  note_write(weight, "my_step");
+  const StorageVersion version = version_of(weight.buffer());
+  print(version.call, version.number == latest_version());  // → my_step true
+}
+
 EXAMPLE(Tape::copy_nodes, Tape::begins) {
   Tape tape, copy;
   const Var x = tape.parameter(Tensor::ones({2}));

@@ -6,6 +6,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/require_function.h"
+#include "autodiff/storage_version.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/updates.h"
 #include "strategy/evaluators/engine.h"
@@ -108,6 +109,8 @@ struct LayerCheckpointer::State {
     if (!run) throw ArgumentError("[layers] nothing is kept; call forward() first");
     return *run;
   }
+  /// Throws `TapeError` if the library has written into a parameter since the forward pass.
+  void require_current() const;
   LayerGradients backward(const Tensor& adjoint, Tensor loss, const LayerExtras& of_loss);
 
   LayerModel model;
@@ -126,7 +129,8 @@ struct LayerCheckpointer::State {
   std::vector<LayerSegment> segments;
 
   std::optional<LayerRun> run;
-  bool is_updated = false;  // a backward pass has applied the updates of `run`
+  std::uint64_t version = 0;  // of storages, when `run` began
+  bool is_updated = false;    // a backward pass has applied the updates of `run`
 };
 
 std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, bool end) const {
@@ -163,9 +167,24 @@ void LayerCheckpointer::State::measure(const ValueType& input) {
   measured = input;
 }
 
+void LayerCheckpointer::State::require_current() const {
+  if (version == latest_version()) return;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    for (std::size_t i = 0; i < names[k].size(); ++i) {
+      const StorageVersion last = version_of(parameters.buffer(names[k][i].id()));
+      if (last.number <= version) continue;
+      throw TapeError("[layers] " + std::string(last.call) + " has changed parameter " +
+                      std::to_string(i) + " of " + stages[k].describe() +
+                      " since the forward pass, so the activations are out of date; call forward() "
+                      "again");
+    }
+  }
+}
+
 LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor loss,
                                                   const LayerExtras& of_loss) {
   LayerRun& pass = last_run();
+  require_current();
   LayerRun::Adjoints found = pass.backward(adjoint);
   std::vector<Gradients::Entry> entries;
   for (std::size_t k = 0; k < stages.size(); ++k) {
@@ -223,6 +242,7 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
   const LayerRun::Setting setting{state_->stages, state_->checkpointing.codec, state_->evaluator,
                                   state_->precision, state_->meter};
   state_->is_updated = false;
+  state_->version = latest_version();
   state_->run.emplace(setting, state_->is_dynamic() ? state_->segments : state_->fixed, input,
                       seed);
   return state_->run->output();
@@ -230,7 +250,9 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
 
 Tensor LayerCheckpointer::activation(int layer, Sublayer sublayer) {
   LayerRun& run = state_->last_run();
-  return run.activation(state_->stage_of(layer, sublayer, true));
+  const std::size_t stage = state_->stage_of(layer, sublayer, true);
+  if (!run.is_kept(stage)) state_->require_current();
+  return run.activation(stage);
 }
 
 bool LayerCheckpointer::is_kept(int layer, Sublayer sublayer) const {
@@ -246,6 +268,7 @@ void LayerCheckpointer::save(int layer, Sublayer sublayer) {
                         " activations are already kept, the most that max_kept = " +
                         std::to_string(*most) + " allows; raise max_kept");
   }
+  if (!run.is_kept(stage)) state_->require_current();
   run.save(stage);
 }
 

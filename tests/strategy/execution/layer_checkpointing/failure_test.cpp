@@ -1,6 +1,7 @@
 #include <stdexcept>
 
 #include "checkpoint/plan.h"
+#include "strategy/training/sgd.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/execution/layer_checkpointing/models.h"
@@ -105,6 +106,22 @@ TEST_CASE("a layer that fails is named, and what is held stays usable") {
     CHECK(same_bits(all(layers.backward(square_sum)), expected));
     CHECK(layers.meter().live() == left);
   }
+}
+
+TEST_CASE("activations of parameters that have changed since are refused") {
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  LayerCheckpointer layers(perceptron(5, 8), {.mode = Mode::every, .interval = 2});
+  layers.forward(input);
+  const LayerGradients first = layers.backward(square_sum);
+  sgd({.learning_rate = 0.1})->step(first.parameters);
+  const std::initializer_list<std::string> words = {"[layers] Optimizer::step", "parameter 0 of ",
+                                                    "layer 0", "call forward() again"};
+  check_throws<TapeError>([&] { layers.backward(square_sum); }, words);
+  check_throws<TapeError>([&] { layers.activation(1); }, words);
+  check_throws<TapeError>([&] { layers.save(1); }, words);
+  CHECK(layers.activation(0).shape() == input.shape());  // kept
+  layers.forward(input);
+  CHECK_FALSE(same_bits(layers.backward(square_sum).parameters.loss(), first.parameters.loss()));
 }
 
 TEST_CASE("a layer that makes another type when it is computed again is named") {
