@@ -140,6 +140,11 @@ Var hvp(const Var& y, const Var& x, const Var& direction, Where where) {
 Tensor jacobian(const Var& y, const Var& x, Where where) {
   const Var both[] = {y, x};
   Tape& tape = common_tape(both, "jacobian", where);
+  const Var own = tape.here(y, "jacobian", where);
+  tape.require_fixed(own.id(), "jacobian",
+                     "record derivatives with gradient(), jvp() or hvp(), or call jacobian() and "
+                     "hessian() on a tape of their own",
+                     where);
   const ValueType type = y.type();
   Shape shape = type.shape;
   if (shape.rank() + x.rank() > max_rank) {
@@ -166,7 +171,7 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
     set_element(unit, i, 1);
     tape.set_buffer(seed.id(), unit.buffer());
     values.drop();
-    const Tensor value = slope.value().to(x.dtype());
+    const Tensor value = slope.tape().value(slope.id()).to(x.dtype());
     if (by_columns) {
       set_column(result, columns, i, value);
     } else {

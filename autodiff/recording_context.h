@@ -19,6 +19,7 @@ struct RecordingContext {
   Scopes scopes = {};
   const Where* blame = nullptr;  ///< recorded instead of the caller's line while not null
   bool is_blocked = false;       ///< no derivative flows through the nodes
+  bool is_program = false;       ///< the nodes are run later, with other values of leaves
   bool is_temporary = false;     ///< the nodes are removed again; the evaluator is not notified
 
   std::uint64_t seed = 0;

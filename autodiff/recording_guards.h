@@ -73,6 +73,19 @@ class [[nodiscard]] RedirectedRecording {
   const RedirectedRecording* before_;  // on this thread
 };
 
+/// While it exists, what is recorded on the tape is run later, with other values of its leaves. So
+/// the user cannot read values that depend on leaves.
+class [[nodiscard]] ProgramRecording {
+ public:
+  explicit ProgramRecording(Tape& tape) : context_(tape.context_) { context_.is_program = true; }
+  ~ProgramRecording() { context_.is_program = false; }
+  ProgramRecording(const ProgramRecording&) = delete;
+  ProgramRecording& operator=(const ProgramRecording&) = delete;
+
+ private:
+  RecordingContext& context_;
+};
+
 /// While it exists, nodes are recorded with the source line `where`.
 class [[nodiscard]] Blame {
  public:

@@ -325,12 +325,34 @@ void Tape::resize(ValueId value, const Shape& shape) {
 Tensor Tape::look(ValueId value) {
   const RedirectedRecording* const own = redirection();
   if (own != nullptr) return own->stand_in_(var(value)).value();
+  require_fixed(value, "value",
+                "return it from the recorded function and ask the Runner for it, use shape() for "
+                "sizes, and where() or while_loop() for decisions",
+                where(producer(value)));
   const auto old = outdated_.values.find(value);
   if (old != outdated_.values.end() && old->second.buffer != nullptr) {
     return {old->second.buffer, shape(value), dtype(value)};
   }
   return this->value(value);
 }
+
+void Tape::require_fixed(ValueId value, std::string_view operation, std::string_view instead,
+                         const Where& where) const {
+  if (!context_.is_program) return;
+  std::vector<bool> is_needed(value_count());
+  is_needed[value] = true;
+  for (NodeId node = producer(value) + 1; node-- > 0;) {
+    const auto first = is_needed.begin() + first_output(node);
+    if (std::find(first, first + output_count(node), true) == first + output_count(node)) continue;
+    const Attributes& own = attributes(node);
+    if (is_leaf(node) || !own.are_in_round(1, own)) {
+      throw TapeError(operation,
+                      "a Program is being recorded, and the result depends on " + describe(node) +
+                          ", which differs from run to run; " + std::string(instead),
+                      where);
+    }
+    for (const ValueId input : inputs(node)) is_needed[input] = true;
+  }
 }
 
 Tensor Tape::value(ValueId value) {

@@ -201,6 +201,14 @@ class Tape {
     bool outer_;
   };
 
+  /// True while a `Program` is recorded on the tape.
+  bool is_program() const { return context_.is_program; }
+  /// Throws `TapeError` naming `operation` if a `Program` is recorded on the tape and runs of it
+  /// have other elements in this value. That is so if it depends on a leaf or on random numbers.
+  /// `instead` says what to use.
+  void require_fixed(ValueId value, std::string_view operation, std::string_view instead,
+                     const Where& where) const;
+
   /// True while recorded nodes are `TemporaryNodes`.
   bool is_temporary() const { return context_.is_temporary; }
 
@@ -297,6 +305,7 @@ class Tape {
 
  private:
   friend class Blame;
+  friend class ProgramRecording;
   friend class RedirectedRecording;
   friend class TemporaryNodes;
   friend class Trace;

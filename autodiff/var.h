@@ -48,7 +48,8 @@ class Var {
   int rank() const { return shape().rank(); }
 
   /// The value. Computed if it is not present, also again after it was dropped. Throws what kernels
-  /// throw, and `BudgetError` when the evaluator has a budget that is too small.
+  /// throw, and `BudgetError` when the evaluator has a budget that is too small. Throws `TapeError`
+  /// while a `Program` is recorded, if the value depends on a leaf or on random numbers.
   Tensor value() const { return tape().look(id_); }
   /// The only element of the value. Throws `ShapeError` unless there is exactly one.
   template <class T = double>

@@ -112,6 +112,13 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
                             std::string(operation) + " before or after the loop",
                         where);
   }
+  if (tape.is_program()) {
+    throw TapeError(operation,
+                    "a Program is being recorded, so it cannot start a run of its tape; return the "
+                    "values from the recorded function, record derivatives with gradient(), and "
+                    "run the program with a Runner",
+                    where);
+  }
   tape.notice_writes();
   if (tape.evaluator() == nullptr) tape.set_evaluator(lazy());
   auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());

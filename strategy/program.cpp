@@ -9,6 +9,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/parallel.h"
+#include "autodiff/recording_guards.h"
 #include "autodiff/require_function.h"
 #include "autodiff/usable_threads.h"
 #include "strategy/base/free_memory.h"
@@ -60,7 +61,10 @@ struct Program::State {
       const RunOptions looking{.memory_budget = options.memory_budget, .threads = options.threads};
       tape.set_evaluator(precise(*precision, lazy(looking)));
     }
-    std::vector<Var> recorded = f(tape);
+    std::vector<Var> recorded = [&] {
+      const ProgramRecording recording(tape);
+      return f(tape);
+    }();
     require_own(tape, recorded, where);
     if (precision == nullptr) return recorded;
     tape.set_evaluator(nullptr);

@@ -19,7 +19,10 @@ struct ProgramParts;
 /// runners change the same tensors, so only one may run at a time.
 ///
 /// Its `Var`s only identify values: ask a `Runner` for the values, and record nothing more with
-/// them. They are valid while some copy of the program exists.
+/// them. They are valid while some copy of the program exists. While it is recorded, reading a
+/// value that depends on a leaf throws `TapeError`, since each run has another one; so do
+/// `backward`, `evaluate` and `jacobian`. Operations such as `nonzero` may, since each run checks
+/// their count.
 class Program {
  public:
   /// Records the program on a fresh tape. `Var`s of its leaves can be stored outside, to identify

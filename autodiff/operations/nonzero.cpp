@@ -140,7 +140,11 @@ std::span<const Operation* const> nonzero_operations() {
 
 Var nonzero(const Var& x, std::optional<std::int64_t> count, Where where) {
   const Var truth = truth_of(x, "nonzero", where);
-  if (!count) count = sum(truth, {}, false, where).item<std::int64_t>();
+  if (!count) {
+    // Each run checks it, so it may be read while a `Program` is recorded.
+    const Var trues = sum(truth, {}, false, where);
+    count = trues.tape().value(trues.id()).item<std::int64_t>();
+  }
   const ValueType type{Shape({*count, truth.rank()}, where), DType::i64};
   return truth.tape().record(nonzero_operation, {&truth, 1}, {&type, 1}, NonzeroAttributes{where},
                              where);

@@ -241,7 +241,9 @@ Var bincount(const Var& x, const BincountOptions& options, Where where) {
     attributes.minlength = options.minlength;
     length = options.minlength;
     if (x.shape().elements() > 0) {
-      length = std::max(length, max(x, {}, false, where).item<std::int64_t>() + 1);
+      // Each run checks it, so it may be read while a `Program` is recorded.
+      const Var largest = max(x, {}, false, where);
+      length = std::max(length, largest.tape().value(largest.id()).item<std::int64_t>() + 1);
     }
   }
   const ValueType type{Shape({std::max(length, options.minlength)}, where), dtype};

@@ -109,6 +109,16 @@ EXAMPLE(version_of, latest_version) {
   print(version.call, version.number == latest_version());  // → my_step true
 }
 
+EXAMPLE(Tape::is_program, Tape::require_fixed) {
+  Program::values([](Tape& tape) -> std::vector<Var> {
+    const Var two = full(tape, {2}, 2);
+    // Throws for a value that depends on a leaf.
+    tape.require_fixed(two.id(), "my_function", "return it", Where::current());
+    print(tape.is_program());  // → true
+    return {two};
+  });
+}
+
 EXAMPLE(Tape::copy_nodes, Tape::begins) {
   Tape tape, copy;
   const Var x = tape.parameter(Tensor::ones({2}));

@@ -268,7 +268,8 @@ Var record_layers(Tape& tape, Form form) {
     for (int k = 0; k < 5; ++k) state = step(state);
   } else {
     const auto look = [&](const Var& in) {
-      CHECK(std::isfinite(in.value().at(0)));  // during tracing
+      // During tracing, as operations do that count elements; a `Program` refuses users.
+      CHECK(std::isfinite(in.tape().value(in.id()).at(0)));
       return layer(in);
     };
     state = scan(checkpoint(look, x), 5, [form, step](const Var& in, const StepNumber& number) {
