@@ -1,11 +1,26 @@
 #include "checkpoint/json_file.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "autodiff/error.h"
 #include "autodiff/files.h"
 
 namespace palimpsest {
+namespace {
+
+/// What is wrong at a byte, which counts from 1, where a parser gave up.
+std::string unexpected_at(const std::string& text, std::size_t byte) {
+  if (byte == 0 || byte > text.size()) return "the text ends too early";
+  const char found = text[byte - 1];
+  if (found > ' ' && found <= '~') return std::string("'") + found + "' is unexpected here";
+  constexpr const char* digits = "0123456789abcdef";
+  const auto number = static_cast<unsigned char>(found);
+  return std::string("the byte 0x") + digits[number / 16] + digits[number % 16] +
+         " is unexpected here";
+}
+
+}  // namespace
 
 JsonValue JsonValue::at(const char* key) const {
   const Json* value = find(key);
@@ -113,19 +128,16 @@ JsonFile::JsonFile(const std::string& path, const char* operation, const char* f
 JsonFile::JsonFile(const JsonText& json, const char* operation, const char* format,
                    const std::vector<const char*>& members)
     : source_(json.source), operation_(operation) {
-  // The library's message begins with a tag and ends with the actual and expected tokens.
-  const auto reason = [](const std::exception& error) {
-    const std::string what = error.what();
-    const std::size_t at = what.find("- ");
-    return at == std::string::npos ? what.substr(what.find("] ") + 2) : what.substr(at + 2);
-  };
   try {
     json_ = Json::parse(json.text);
   } catch (const Json::parse_error& error) {
     fail("byte " + std::to_string(error.byte),
-         "not JSON, or truncated: " + reason(error) + "; write it again");
-  } catch (const Json::exception& error) {
-    fail("", reason(error));
+         "not JSON, or truncated: " + unexpected_at(json.text, error.byte) + "; write it again");
+  } catch (const Json::exception& error) {  // all that is left is a number, which it quotes
+    const std::string_view what = error.what();
+    const std::size_t begin = std::min(what.find('\''), what.size());
+    fail("", "the number " + std::string(what.substr(begin)) +
+                 " is too large for 64 bits; give a smaller one");
   }
   if (!json_.is_object()) fail("", std::string("not a JSON object, so not a ") + format + " file");
   const JsonValue top = root();

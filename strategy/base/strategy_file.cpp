@@ -166,7 +166,11 @@ std::string to_json(const ExecutionStrategy& strategy) {
     Json value = json_of(field);
     if (value != usual[name]) json[name] = std::move(value);
   });
-  return json.dump(2) + "\n";
+  try {
+    return json.dump(2) + "\n";
+  } catch (const Json::exception&) {
+    throw ArgumentError("[strategy] a scope or the planner's name is not UTF-8; rename it");
+  }
 }
 
 void write_strategy(const ExecutionStrategy& strategy, const std::string& path) {

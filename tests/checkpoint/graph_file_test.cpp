@@ -107,7 +107,10 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
     std::string content;
     std::string words;
   } rows[] = {
-      {"not json", ", byte 2: not JSON, or truncated: "},
+      {"not json", ", byte 2: not JSON, or truncated: 'o' is unexpected here; write it again"},
+      {"{\"a\":\x01}", ", byte 6: not JSON, or truncated: the byte 0x01 is unexpected here"},
+      {"{\"a\":", ", byte 6: not JSON, or truncated: the text ends too early; write it again"},
+      {"{\"a\":1e999}", ": the number '1e999' is too large for 64 bits; give a smaller one"},
       {file_of("") + "x", "byte 100: not JSON"},
       {"[]", "not a JSON object"},
       {"{}", "\"format\" is missing"},

@@ -147,6 +147,9 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
   CHECK_THROWS_AS(write_strategy({.accumulation = 0}, file.path()), ArgumentError);
   CHECK_THROWS_AS(to_json(ExecutionStrategy{.accumulation = 0}), ArgumentError);
   CHECK_THROWS_WITH(strategy_from_json("{\"mode\":"), Contains("the text, byte"));
+  CHECK_THROWS_WITH(
+      to_json({.parallelism = ParallelMode::model_parallel, .devices = {{.scopes = {"\xff"}}}}),
+      Contains("[strategy] a scope") && Contains("is not UTF-8; rename it"));
 }
 
 }  // namespace
