@@ -1,15 +1,21 @@
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "autodiff/files.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
+#include "strategy/export/c_library.h"
 #include "strategy/export/c_text.h"
 #include "strategy/training/sgd.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/export/exported_runs.h"
 #include "tests/strategy/export/lacks_c_compiler.h"
+#include "tests/temporary_directory.h"
 
 namespace palimpsest::export_names_test {
 namespace {
@@ -41,7 +47,9 @@ TEST_CASE("names that differ only in capitals have one macro, so they differ", "
   check({.arguments = {{"STEP_H", pair.x}}}, "STEP_H");
   check({.arguments = {{"STEP_OUT_OF_RANGE", pair.x}}}, "STEP_OUT_OF_RANGE");
   check({.arguments = {{"mask", pair.x}, {"STEP_MASK_ELEMENTS", pair.y}}}, "STEP_MASK_ELEMENTS");
-  check({.arguments = {{"HUGE_VAL", pair.x}}}, "HUGE_VAL");
+  for (const char* macro : {"HUGE_VAL", "EOF", "stdin", "errno", "EINTR", "M_PIl", "unix"}) {
+    check({.arguments = {{macro, pair.x}}}, macro);
+  }
 
   const ExportedC exported = export_c(pair.program);
   CHECK(exported.pointers[0].name == "w");
@@ -88,6 +96,40 @@ TEST_CASE("the function's name is no name of the C library and no keyword of C++
     CHECK_NOTHROW(export_c(pair.program, {.name = name}));
   }
   CHECK_NOTHROW(export_c(pair.program, {.arguments = {{"index", pair.x}, {"gamma", pair.y}}}));
+}
+
+/// Calls `check(name, has_parameters)` for each macro that a file has after some headers.
+template <class F>
+void for_each_macro(const std::string& headers, const std::string& mode, F check) {
+  const TemporaryDirectory folder;
+  write_file(folder.path() + "/headers.c", headers, "test");
+  const std::string command = c_compiler() + mode + " -dM -E " + folder.path() + "/headers.c > " +
+                              folder.path() + "/macros";
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::istringstream macros(read_file(folder.path() + "/macros", "test"));
+  for (std::string line; std::getline(macros, line);) {
+    const std::string name = line.substr(8, line.find_first_of(" (", 8) - 8);
+    // The names of compilers and of C libraries begin with an underscore, which no name here does.
+    if (!name.starts_with('_'))
+      check(name, line[std::min(8 + name.size(), line.size() - 1)] == '(');
+  }
+}
+
+TEST_CASE("no macro of the headers that the file includes is a name in it", "[export]") {
+  if (lacks_c_compiler()) return;
+  const std::string own = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n";
+  const std::string common =
+      "#include <stdio.h>\n#include <stdlib.h>\n#include <errno.h>\n#include <limits.h>\n"
+      "#include <float.h>\n#include <stddef.h>\n";
+  const auto check = [](const std::string& name, bool has_parameters) {
+    CAPTURE(name);
+    if (!is_c_identifier(name)) return;
+    CHECK((has_parameters ? is_c_library_name(name) : is_c_library_macro(name)));
+  };
+  for_each_macro(own + common, " -std=c99", check);
+  for_each_macro(own + common, " -std=c11 -pedantic", check);
+  CHECK_FALSE(is_c_library_macro("f"));
+  CHECK_FALSE(is_c_library_macro("EMBEDDING"));
 }
 
 TEST_CASE("a name that no pointer gets is refused", "[export]") {
