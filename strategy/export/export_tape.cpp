@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "strategy/export/emitters.h"
+#include "strategy/loops/loop_operation.h"
 
 namespace palimpsest {
 namespace {
@@ -33,14 +34,31 @@ std::vector<bool> needed_nodes(const Tape& tape, std::span<const ValueId> target
   return needed;
 }
 
+/// How a program without a refused operation computes the same.
+std::string remedy_for(const NodeView& node) {
+  const std::string_view loop = loop_function(node);
+  if (loop == "while_loop") {
+    return "record as many steps on the tape as the loop takes at most, with `where` for those "
+           "after its end";
+  }
+  if (!loop.empty()) return "record the steps on the tape";
+  if (node.operation().name == "checkpoint") {
+    return "call its function without checkpoint; the plan of the C function recomputes values "
+           "within ExportOptions::memory_budget";
+  }
+  return "docs/export-c.md lists those that can";
+}
+
 void require_in_c(const Tape& tape, NodeId node) {
   const NodeView view(tape.nodes(), node);
   const Operation& operation = view.operation();
   if (!operation.leaf && !operation.view && find_c_emitter(operation.name) == nullptr) {
+    const std::string_view loop = loop_function(view);
+    const std::string described = loop.empty() ? tape.describe(node) : "#" + std::to_string(node);
     throw ArgumentError("export_c",
-                        "the operation " + std::string(operation.name) + ", " +
-                            tape.describe(node) + " of " + to_string(view.output()) +
-                            ", cannot be exported; docs/export-c.md lists those that can",
+                        "the operation " + std::string(loop.empty() ? operation.name : loop) +
+                            ", " + described + " of " + to_string(view.output()) +
+                            ", cannot be exported; " + remedy_for(view),
                         tape.where(node));
   }
   const auto check = [&](const ValueType& type) {

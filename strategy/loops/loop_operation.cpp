@@ -214,6 +214,12 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
   return made;
 }
 
+std::string_view loop_function(const NodeView& node) {
+  if (&node.operation() == &scan_operation) return loop_of(node.attributes()).body().name();
+  if (&node.operation() != &scan_adjoint_operation) return {};
+  return gradient_of(node.attributes()).loop().body().name();
+}
+
 bool has_loop_gradients(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (&tape.operation(node) == &scan_adjoint_operation) return true;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
@@ -7,6 +9,10 @@ namespace palimpsest {
 /// Records a loop as one node of `tape`. Returns the last state and the outputs.
 std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop,
                              std::span<const Var> inputs, const Where& where);
+
+/// The function that recorded a loop or its backward part, such as `while_loop`. Empty for other
+/// nodes.
+std::string_view loop_function(const NodeView& node);
 
 /// A loop on a tape and its backward parts, one for every recorded gradient.
 struct RecordedLoop {

@@ -9,9 +9,11 @@
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
+#include "checkpoint/checkpoint.h"
 #include "strategy/export/c_text.h"
 #include "strategy/export/export_c.h"
 #include "strategy/loops/scan.h"
+#include "strategy/loops/while_loop.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/temporary_directory.h"
@@ -89,7 +91,18 @@ TEST_CASE("what C cannot express is refused by name", "[export]") {
   CHECK_THAT(of_half, Contains("exported are f32, f64, i32, i64 and bool, so cast it first"));
   const auto step = [](const Var& x, const StepNumber&) { return tanh(x); };
   CHECK_THAT(error([&](const Var& x) { return scan(x, 9, step); }),
-             Contains("the operation scan,"));
+             Contains("the operation scan, #") && Contains("record the steps on the tape"));
+  const auto goes_on = [](const Var& x) { return sum(x) < 100.0; };
+  CHECK_THAT(error([&](const Var& x) {
+               return while_loop(x, goes_on,
+                                 [](const Var& y, const StepNumber&) { return y * 2.0; });
+             }),
+             Contains("the operation while_loop, #") && Contains("as many steps on the tape"));
+  CHECK_THAT(
+      error([](const Var& x) { return checkpoint([](const Var& y) { return exp(tanh(y)); }, x); }),
+      Contains("the operation checkpoint,") &&
+          Contains("call its function without checkpoint; the plan of the C function") &&
+          Contains("ExportOptions::memory_budget"));
   CHECK(error([](const Var& x) { return tanh(x); }).empty());
 }
 
