@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/default_options.h"
 #include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
@@ -53,6 +54,7 @@ class Accuracy {
  public:
   /// Throws `ArgumentError` unless `top` is positive.
   explicit Accuracy(AccuracyOptions options = {});
+  explicit Accuracy(DefaultOptions) : Accuracy() {}
   void add(const Tensor& logits, const Tensor& labels);
 
   /// The share of right answers, and the number of examples, since the last `reset`.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/default_options.h"
 #include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
@@ -30,6 +31,7 @@ class Execution {
   /// Throws as `require_valid`.
   explicit Execution(ExecutionStrategy strategy = {},
                      LossReduction reduction = LossReduction::mean);
+  explicit Execution(DefaultOptions) : Execution() {}
   ~Execution();
   Execution(Execution&&) noexcept;
   Execution& operator=(Execution&&) noexcept;

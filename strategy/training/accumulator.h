@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/default_options.h"
 #include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/training/safetensors.h"
@@ -61,6 +62,7 @@ class GradientAccumulator {
   /// Throws `ArgumentError` unless there is at least one step and the norm for clipping is
   /// positive.
   explicit GradientAccumulator(AccumulatorOptions options = {});
+  explicit GradientAccumulator(DefaultOptions) : GradientAccumulator() {}
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
   GradientAccumulator(GradientAccumulator&&) noexcept = default;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/default_options.h"
 #include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/training/safetensors.h"
@@ -31,6 +32,7 @@ class LossScaler {
   /// Throws `ArgumentError` for a factor that is not a power of two, and for a growth below 1 or a
   /// backoff of 1 or more. Also throws it for an interval below 1 and a scale out of its bounds.
   explicit LossScaler(const LossScalerOptions& options = {});
+  explicit LossScaler(DefaultOptions) : LossScaler() {}
 
   /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so plans
   /// stay the same when it changes. A recorded `Program` keeps the scale that it was recorded with:

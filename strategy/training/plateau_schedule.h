@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "autodiff/default_options.h"
 #include "autodiff/export.h"
 #include "strategy/training/safetensors.h"
 
@@ -27,6 +28,7 @@ class PlateauSchedule {
  public:
   /// Throws `ArgumentError` for a negative option, and for a factor above 1.
   explicit PlateauSchedule(const PlateauOptions& options = {});
+  explicit PlateauSchedule(DefaultOptions) : PlateauSchedule() {}
 
   /// Takes the next value of the metric and returns the rate from now on. A NaN is no improvement.
   double observe(double metric);
