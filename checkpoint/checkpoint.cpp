@@ -15,6 +15,7 @@
 #include "autodiff/trace.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/stores/codec_option.h"
 #include "checkpoint/tape_graph.h"
 
 namespace palimpsest {
@@ -181,6 +182,7 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
   detail::require_function(f, "checkpoint", "the argument", "records values", where);
+  require_codec(options.codec, "[checkpoint] CheckpointOptions::codec");
   std::vector<Tape::Update> updates;  // by the values that are the last outputs
   // Updates by values from outside stay on the tape as they are.
   const ValueId first_inside =

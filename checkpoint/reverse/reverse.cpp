@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "autodiff/enumerators.h"
 #include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/reverse/reverse_run.h"
@@ -45,6 +46,8 @@ void check_options(const ReverseOptions& options, const Where& where) {
           "spill and resume name different directories; name the same one, because a run that "
           "continues needs its states on disk",
           where);
+  using enum ReverseCodec;
+  require_enumerator(options.codec, {none, zstd, half, zfp}, "[reverse] ReverseOptions::codec");
   const bool is_zfp = options.codec == ReverseCodec::zfp;
   require(is_zfp || (options.tolerance == 0 && options.codec_shape.empty()),
           "tolerance and codec_shape belong to ReverseCodec::zfp; leave them out", where);

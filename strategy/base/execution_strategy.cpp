@@ -4,9 +4,12 @@
 #include <array>
 #include <cmath>
 #include <ostream>
+#include <type_traits>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/number_text.h"
 #include "checkpoint/planners.h"
+#include "strategy/base/enumerators.h"
 #include "strategy/base/strategy_fields.h"
 
 namespace palimpsest {
@@ -32,6 +35,19 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& problem) {
   throw ArgumentError("[strategy] " + problem);
+}
+
+/// Every option that is an enumerator.
+void require_enumerators(const ExecutionStrategy& s) {
+  visit_fields(s, [](const char* name, const auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if constexpr (std::is_enum_v<Field>) {
+      require_enumerator(field, enumerators<Field>, "[strategy] " + std::string(name));
+    }
+  });
+  if (!s.precision) return;
+  require_enumerator(s.precision->kind, enumerators<PrecisionKind>, "[strategy] precision.kind");
+  require_enumerator(s.precision->half, enumerators<DType>, "[strategy] precision.half");
 }
 
 void require_numbers(const ExecutionStrategy& s) {
@@ -220,6 +236,7 @@ void require_modes(const ExecutionStrategy& s) {
 }  // namespace
 
 void require_valid(const ExecutionStrategy& strategy) {
+  require_enumerators(strategy);
   require_numbers(strategy);
   require_checkpoints(strategy);
   require_precision(strategy);

@@ -4,8 +4,10 @@
 #include <array>
 #include <string>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/error.h"
 #include "autodiff/usable_threads.h"
+#include "strategy/base/enumerators.h"
 
 namespace palimpsest {
 
@@ -17,6 +19,8 @@ std::string_view name_of(NativeCode native) {
 void check(const RunOptions& options) {
   checked_threads(options.threads);
   check(options.machine);
+  require_enumerator(options.memory, enumerators<AllocationPolicy>, "[run] RunOptions::memory");
+  require_enumerator(options.native, enumerators<NativeCode>, "[run] RunOptions::native");
   if (options.memory_budget < 0) {
     throw ArgumentError("[run] the memory budget is " + std::to_string(options.memory_budget) +
                         " bytes; give a positive number, such as 256_MiB");

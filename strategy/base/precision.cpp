@@ -3,6 +3,9 @@
 #include <array>
 #include <string>
 
+#include "autodiff/enumerators.h"
+#include "strategy/base/enumerators.h"
+
 namespace palimpsest {
 namespace {
 
@@ -49,9 +52,12 @@ std::string Precision::summary() const {
 DType Precision::narrow() const { return kind == PrecisionKind::mixed ? half : wide(); }
 
 void require_valid(const Precision& precision, std::string_view operation) {
+  const std::string begin = "[" + std::string(operation) + "] ";
+  require_enumerator(precision.kind, enumerators<PrecisionKind>, begin + "the kind of precision");
+  require_enumerator(precision.half, enumerators<DType>, begin + "the narrow dtype");
   if (is_half(precision.half)) return;
-  throw ArgumentError("[" + std::string(operation) + "] the narrow dtype is " +
-                      std::string(name_of(precision.half)) + "; give bf16 or f16");
+  throw ArgumentError(begin + "the narrow dtype is " + std::string(name_of(precision.half)) +
+                      "; give bf16 or f16");
 }
 
 }  // namespace palimpsest

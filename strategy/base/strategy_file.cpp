@@ -6,6 +6,7 @@
 #include "autodiff/error.h"
 #include "autodiff/files.h"
 #include "checkpoint/json_file.h"
+#include "strategy/base/enumerators.h"
 #include "strategy/base/strategy_fields.h"
 
 namespace palimpsest {
@@ -33,25 +34,10 @@ void read(const JsonValue& value, std::optional<double>& field) { field = value.
 void read(const JsonValue& value, std::optional<std::uint32_t>& field) {
   field = natural<std::uint32_t>(value);
 }
-void read(const JsonValue& value, ExecutionMode& field) {
-  using enum ExecutionMode;
-  field = value.word({lazy, eager, hybrid});
-}
-void read(const JsonValue& value, GradientMode& field) {
-  using enum GradientMode;
-  field = value.word({none, automatic, full, checkpointed});
-}
-void read(const JsonValue& value, AllocationPolicy& field) {
-  using enum AllocationPolicy;
-  field = value.word({minimal_peak, pooled, standard, cached});
-}
-void read(const JsonValue& value, NativeCode& field) {
-  using enum NativeCode;
-  field = value.word({off, automatic, at_once});
-}
-void read(const JsonValue& value, ParallelMode& field) {
-  using enum ParallelMode;
-  field = value.word({none, automatic, data_parallel, pipeline, model_parallel});
+template <class E>
+  requires std::is_enum_v<E>
+void read(const JsonValue& value, E& field) {
+  field = value.word(enumerators<E>);
 }
 void read(const JsonValue& value, StageLimits& limits) {
   static constexpr const char* keys[] = {"nodes", "bytes"};
@@ -63,8 +49,7 @@ void read(const JsonValue& value, std::optional<Precision>& field) {
   static constexpr const char* keys[] = {"kind", "half"};
   value.require_members(keys);
   Precision& precision = field.emplace();
-  using enum PrecisionKind;
-  if (value.has("kind")) precision.kind = value.at("kind").word({full, single, half, mixed});
+  if (value.has("kind")) read(value.at("kind"), precision.kind);
   if (value.has("half")) precision.half = value.at("half").word({DType::bf16, DType::f16});
 }
 void read(const JsonValue& value, std::vector<Device>& devices) {
@@ -140,6 +125,8 @@ void require_writable(const RunOptions& run) {
                         "; leave it out, and set it after reading the file");
   };
   if (run.planner != nullptr) refuse("run.planner");
+  if (run.stop.stop_possible()) refuse("run.stop");
+  if (run.progress != nullptr) refuse("run.progress");
   if (run.machine != Machine{}) refuse("run.machine");
   if (run.costs != nullptr) refuse("run.costs");
 }

@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
+#include "strategy/base/enumerators.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
@@ -49,6 +51,7 @@ struct Execution::State {
         threads(strategy.thread_count()),
         arena(threads) {
     require_valid(strategy);
+    require_enumerator(reduction, enumerators<LossReduction>, "[execution] the loss reduction");
     if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
     if (strategy.parallelism == ParallelMode::pipeline) pipeline.emplace(strategy, reduction);
   }

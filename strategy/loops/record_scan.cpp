@@ -10,6 +10,7 @@
 
 #include "autodiff/recording_guards.h"
 #include "checkpoint/reverse/journal_directory.h"
+#include "checkpoint/stores/codec_option.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/run/buffer_runner.h"
@@ -82,6 +83,7 @@ void require_resumable(const Tape& tape, const RecordedStep& step,
 
 void require_valid(const LoopOptions& options, const StepBody& body) {
   require_valid_journal(options, body);
+  require_codec(options.codec, "[" + std::string(body.name()) + "] LoopOptions::codec");
   if (options.check && options.codec != Codec::exact) {
     throw ArgumentError(body.name(),
                         "check compares states, but codec stores them with fewer digits; leave out "

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "autodiff/enumerators.h"
+#include "strategy/base/enumerators.h"
 #include "strategy/mpi/distributed_step.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/rank_pipeline.h"
@@ -14,6 +16,7 @@ namespace palimpsest {
 namespace {
 
 void require_valid(const DistributedOptions& options, bool is_pipeline) {
+  require_enumerator(options.reduction, enumerators<LossReduction>, "[ranks] reduction");
   if (options.bucket_bytes < 64 || options.bucket_bytes > 1_GiB) {
     throw ArgumentError("[ranks] bucket_bytes is " + std::to_string(options.bucket_bytes) +
                         "; give 64 B to 1 GiB");

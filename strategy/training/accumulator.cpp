@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/number_text.h"
 #include "autodiff/parallel.h"
 #include "strategy/training/gradient_sums.h"
@@ -35,6 +36,9 @@ void in_parallel(Parameters& parameters, F f) {
 }  // namespace
 
 GradientAccumulator::GradientAccumulator(AccumulatorOptions options) : options_(options) {
+  using enum GradientNormalization;
+  require_enumerator(options.normalization, {sum, mean, weighted},
+                     "[accumulator] AccumulatorOptions::normalization");
   if (options.steps < 1) {
     refuse("an update takes at least one micro-batch, not " + std::to_string(options.steps));
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "autodiff/enumerators.h"
 #include "strategy/training/element_update.h"
 #include "strategy/training/settings.h"
 #include "strategy/training/state_entries.h"
@@ -39,6 +40,8 @@ void move_average(const Tensor& average, const Tensor& parameter, double weight)
 
 WeightAverage WeightAverage::exponential(const ExponentialAverageOptions& options) {
   require_below_one("weight average", "decay", options.decay);
+  using enum AverageStart;
+  require_enumerator(options.start, {copy, corrected, warm_up}, "[weight average] start");
   return WeightAverage(options);
 }
 

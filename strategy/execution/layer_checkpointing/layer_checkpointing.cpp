@@ -5,8 +5,10 @@
 #include <cmath>
 #include <ostream>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/error.h"
 #include "autodiff/number_text.h"
+#include "checkpoint/stores/codec_option.h"
 
 namespace palimpsest {
 namespace {
@@ -74,6 +76,8 @@ std::ostream& operator<<(std::ostream& stream, const LayerCheckpointing& checkpo
 
 void require_valid(const LayerCheckpointing& given) {
   const Mode mode = given.mode;
+  require_enumerator(mode, {Mode::none, Mode::every, Mode::listed, Mode::dynamic}, "[layers] mode");
+  require_codec(given.codec, "[layers] codec");
   require_at_least(given.interval, 1, "interval");
   require_at_least(given.minimum_interval, 1, "minimum_interval");
   require_at_least(given.max_kept, 0, "max_kept");

@@ -44,6 +44,49 @@ TEST_CASE("strategies: a planner of the caller's own checkpoints gradients") {
                 "exactly one of");
 }
 
+TEST_CASE("strategies: files hold neither a stop token nor a progress function") {
+  std::stop_source source;
+  CHECK_THROWS_WITH(to_json({.run = {.stop = source.get_token()}}),
+                    Contains("cannot hold run.stop"));
+  const auto progress = std::make_shared<const ProgressFunction>([](const RunProgress&) {});
+  CHECK_THROWS_WITH(to_json({.run = {.progress = progress}}), Contains("cannot hold run.progress"));
+}
+
+TEST_CASE("strategies: numbers that are no enumerators are refused") {
+  check_refused({.mode = ExecutionMode{77}},
+                "mode is 77, which has no name; give one of lazy, eager, hybrid");
+  check_refused({.gradient = GradientMode{4}}, "gradient is 4");
+  check_refused({.parallelism = ParallelMode{5}}, "parallelism is 5");
+  check_refused({.run = {.memory = AllocationPolicy{4}}}, "memory is 4");
+  check_refused({.run = {.native = NativeCode{3}}}, "native is 3");
+  check_refused({.precision = Precision{.kind = PrecisionKind{9}}}, "precision.kind is 9");
+  check_refused({.precision = Precision{.half = DType{99}}}, "precision.half is 99");
+  CHECK_THROWS_AS(Execution({.mode = ExecutionMode{77}}), ArgumentError);
+  CHECK_THROWS_AS(Execution({}, LossReduction{2}), ArgumentError);
+  CHECK_THROWS_AS(precise(Precision{.kind = PrecisionKind{9}}), ArgumentError);
+  CHECK_THROWS_AS(require_valid(LayerCheckpointing{.mode = LayerCheckpointing::Mode{8}}),
+                  ArgumentError);
+  CHECK_THROWS_AS(require_valid(LayerCheckpointing{
+                      .mode = LayerCheckpointing::Mode::every, .interval = 1, .codec = Codec{5}}),
+                  ArgumentError);
+  CHECK_THROWS_AS(GradientAccumulator({.normalization = GradientNormalization{7}}), ArgumentError);
+  CHECK_THROWS_AS(WeightAverage::exponential({.start = AverageStart{3}}), ArgumentError);
+  using Driver = ReverseDriver<std::vector<double>, std::vector<double>>;
+  CHECK_THROWS_WITH(Driver({}, {.codec = ReverseCodec{4}}), Contains("ReverseOptions::codec is 4"));
+
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2}));
+  CHECK_THROWS_WITH(backward(sum(x), {.memory = AllocationPolicy{4}}),
+                    Contains("RunOptions::memory is 4") && Contains("minimal_peak, pooled"));
+  CHECK_THROWS_AS(backward(sum(x), {.native = NativeCode{3}}), ArgumentError);
+  const auto step = [](const Var& y, const StepNumber&) { return tanh(y); };
+  CHECK_THROWS_WITH(scan(x, 3, step, {.codec = Codec{3}}),
+                    Contains("[scan] LoopOptions::codec is 3") && Contains("half_f16"));
+  CHECK_THROWS_WITH(checkpoint(
+                        {.codec = Codec{3}}, [](const Var& y) { return tanh(y); }, x),
+                    Contains("[checkpoint] CheckpointOptions::codec is 3"));
+}
+
 TEST_CASE("strategies: every switch is in files and in summaries") {
   for (const Switch& each : switches) {
     INFO(each.name);
