@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "autodiff/convert.h"
 #include "autodiff/number_text.h"
 #include "autodiff/parallel.h"
+#include "autodiff/run_scope.h"
 
 namespace palimpsest {
 namespace {
@@ -108,11 +110,17 @@ void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate, bool ano
   const int threads = max_threads();
   const Bytes scratch = workspace_of(NodeView(tape.nodes(), node), threads);
   const Buffer workspace = scratch > 0 ? allocate(scratch) : nullptr;
+  // Nothing that kernels keep in a scope would outlive this one.
+  std::optional<RunScope> scope;
+  if (anomaly) scope.emplace(nullptr, RunScope::Of::checkpoint, 0, true);
   execute(operation, {tape.attributes(node),
                       inputs,
                       outputs,
                       {workspace.get(), static_cast<std::size_t>(scratch)},
-                      threads});
+                      threads,
+                      0,
+                      nullptr,
+                      scope ? &*scope : nullptr});
   if (anomaly) check_finite(tape, node, inputs, outputs);
   for (ValueId i = 0; i < made.size(); ++i) {
     if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));

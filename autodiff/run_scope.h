@@ -28,17 +28,20 @@ class RunScope {
   };
 
   explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run,
-                    std::uint8_t native_code = 0)
-      : control(run_control), of(what), native(native_code) {}
+                    std::uint8_t native_code = 0, bool looks_for_anomalies = false)
+      : control(run_control), of(what), native(native_code), anomaly(looks_for_anomalies) {}
   /// Of a part of a run, whose scope gets the notes.
   RunScope(RunScope& run, Of part)
-      : control(run.control), of(part), native(run.native), outer_(&run) {}
+      : control(run.control), of(part), native(run.native), anomaly(run.anomaly), outer_(&run) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;
   const Of of;
   /// The strategy's choice of machine code, for kernels that run programs of their own; 0 for none.
   const std::uint8_t native;
+  /// Kernels that run programs of their own throw `AnomalyError` for the first NaN or infinity in
+  /// these.
+  const bool anomaly;
 
   /// Keeps an item. Returns its key, a number unique in the process.
   std::uint64_t keep(std::shared_ptr<Item> item) {

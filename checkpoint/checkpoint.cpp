@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "autodiff/custom.h"
 #include "autodiff/execute.h"
@@ -36,7 +37,9 @@ struct Arrangement {
 /// A traced function as a program to run, independent of the tape it is recorded on.
 class Subprogram {
  public:
-  explicit Subprogram(Trace traced) : trace(std::move(traced)) {
+  Subprogram(Trace traced, const Where& where)
+      : trace(std::move(traced)),
+        place_(", in the checkpoint (recorded at " + to_string(where) + ")") {
     const Tape& program = trace.program();
     const Graph graph = graph_of(program, trace.outputs());
     home_.assign(program.value_count(), none);
@@ -65,6 +68,7 @@ class Subprogram {
   const Arrangement& arrangement(int threads) const;
   Graph graph_for(int threads) const;
 
+  std::string place_;                // for messages about its nodes
   std::vector<std::uint32_t> home_;  // by storage: the output it lies in
   std::vector<ValueId> storage_;     // by value
   Cost cost_;
@@ -143,9 +147,22 @@ void Subprogram::run(const CustomCall& call) const {
     }
     const std::span<const Operand> all(operands);
     const Arrangement::Place scratch = places.workspaces[node];
-    execute(operation, {program.attributes(node), all.first(inputs), all.subspan(inputs),
-                        call.workspace.subspan(scratch.offset, scratch.bytes), call.threads,
-                        call.round, nullptr, scope ? &*scope : nullptr});
+    const std::span<const Operand> read = all.first(inputs);
+    const std::span<const Operand> made = all.subspan(inputs);
+    const KernelCall kernel{program.attributes(node),
+                            read,
+                            made,
+                            call.workspace.subspan(scratch.offset, scratch.bytes),
+                            call.threads,
+                            call.round,
+                            nullptr,
+                            scope ? &*scope : nullptr};
+    try {
+      execute(operation, kernel);
+      if (scope && scope->anomaly) check_finite(program, node, read, made);
+    } catch (const AnomalyError& error) {
+      throw AnomalyError(error.what() + place_);
+    }
   }
   for (std::uint32_t i = 0; i < call.outputs.size(); ++i) {
     const ValueId output = trace.outputs()[i];
@@ -200,7 +217,7 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
     return results;
   };
   const auto body =
-      std::make_shared<const Subprogram>(Trace(with_updates, inputs, where, "checkpoint"));
+      std::make_shared<const Subprogram>(Trace(with_updates, inputs, where, "checkpoint"), where);
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());

@@ -111,6 +111,13 @@ BufferProgramPtr StepPrograms::get(int threads, Bytes budget) const {
   return last_.program;
 }
 
+BufferProgramPtr StepPrograms::looking_for_anomalies(int threads) const {
+  const std::lock_guard lock(*mutex_);
+  LoopBudgets loops(LoopBudgets::Keeps::states);
+  return compile_for_buffers(tape_, interface_, {.threads = threads, .anomaly = true}, loops)
+      .take();
+}
+
 Bytes StepPrograms::smallest(int threads) const {
   const Bytes most = get(threads)->workspace();
   if (most == 0) return 0;

@@ -31,6 +31,8 @@ class StepPrograms {
   Cost cost(Bytes budget = unlimited) const;
   /// Throws `BudgetError` when no plan fits.
   BufferProgramPtr get(int threads, Bytes budget = unlimited) const;
+  /// A program whose runs throw `AnomalyError` at the first node that makes a NaN or an infinity.
+  BufferProgramPtr looking_for_anomalies(int threads) const;
   /// The smallest budget found for which a plan fits.
   Bytes smallest(int threads) const;
 

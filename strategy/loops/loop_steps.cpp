@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "autodiff/execute.h"
 #include "autodiff/run_control.h"
 #include "strategy/base/cache_limit.h"
 #include "strategy/loops/loop_budgets.h"
+#include "strategy/loops/step_check.h"
 
 namespace palimpsest {
 
@@ -15,6 +17,7 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
     : control_(call.scope != nullptr ? call.scope->control : nullptr),
       native_(call.scope != nullptr ? static_cast<NativeCode>(call.scope->native)
                                     : NativeCode::off),
+      anomaly_(call.scope != nullptr && call.scope->anomaly),
       is_reported_(call.scope != nullptr && call.scope->of == RunScope::Of::run),
       steps_(loop.has_condition() ? 0 : loop.steps()),
       round_(loop.body().generation + call.round.run, call.round.part),
@@ -68,21 +71,29 @@ Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
 /// Runs all steps by the programs of the first one.
 class PlannedSteps final : public LoopSteps {
  public:
-  PlannedSteps(const Loop& loop, const BufferProgramPtr& forward, const BufferProgramPtr& backward,
-               LoopArguments& arguments, std::span<std::byte> memory)
+  /// `forward` or `backward` may be null.
+  PlannedSteps(const Loop& loop, const StepPrograms* forward, const StepPrograms* backward,
+               LoopArguments& arguments, std::span<std::byte> memory, int threads)
       : runners_(loop.runners()), arguments_(arguments), reversed_(arguments) {
-    whole_ = runner_of(forward, memory);
-    reversing_ = runner_of(backward, memory);
+    if (forward != nullptr) whole_ = runner_of(forward->get(threads), memory);
+    if (backward != nullptr) reversing_ = runner_of(backward->get(threads), memory);
+    if (!arguments.anomaly()) return;
+    if (forward != nullptr) whole_check_.emplace(loop, *forward, threads);
+    if (backward != nullptr) reversing_check_.emplace(loop, *backward, threads);
   }
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
                std::span<std::byte> memory, int threads, Bytes share, bool ahead)
       : runners_(loop.runners()), arguments_(arguments), reversed_(arguments) {
     const auto& forward = gradient == nullptr ? loop.forward() : loop.advance();
     whole_ = runner_of(forward.get(threads, share), memory);
+    if (arguments.anomaly()) whole_check_.emplace(loop, forward, threads);
     if (gradient == nullptr) {
-      if (loop.has_condition()) goes_on_ = runner_of(loop.goes_on().get(threads, share), memory);
+      if (!loop.has_condition()) return;
+      goes_on_ = runner_of(loop.goes_on().get(threads, share), memory);
+      if (arguments.anomaly()) goes_on_check_.emplace(loop, loop.goes_on(), threads);
       return;
     }
+    if (arguments.anomaly()) reversing_check_.emplace(loop, gradient->backward(), threads);
     if (ahead) {
       memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
     }
@@ -98,13 +109,17 @@ class PlannedSteps final : public LoopSteps {
   bool goes_on(std::uint32_t step, const Addresses& state) override {
     bool answer = false;
     auto* const to = reinterpret_cast<std::byte*>(&answer);
-    goes_on_->run(arguments_.of(step, state), {&to, 1}, arguments_.round_of(step));
+    const Addresses& all = arguments_.of(step, state);
+    check(goes_on_check_, step, all);
+    goes_on_->run(all, {&to, 1}, arguments_.round_of(step));
     return answer;
   }
   void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
                bool) override {
-    if (!whole_->may_repeat()) {
-      return whole_->run(arguments_.of(step, state), results, arguments_.round_of(step));
+    if (whole_check_ || !whole_->may_repeat()) {
+      const Addresses& all = arguments_.of(step, state);
+      check(whole_check_, step, all);
+      return whole_->run(all, results, arguments_.round_of(step));
     }
     set(step, {state, results});
     whole_->repeat(arguments_.begin(step));
@@ -112,7 +127,7 @@ class PlannedSteps final : public LoopSteps {
   void forward_row(std::uint32_t first, std::uint32_t count,
                    const std::function<Forward(std::uint32_t step)>& of,
                    bool with_outputs) override {
-    for (; count > 0 && !is_row(*whole_, count); --count, ++first) {
+    for (; count > 0 && !is_row(*whole_, whole_check_, count); --count, ++first) {
       LoopSteps::forward_row(first, 1, of, with_outputs);
     }
     if (count == 0) return;
@@ -122,17 +137,18 @@ class PlannedSteps final : public LoopSteps {
   }
   void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                 const Addresses& results) override {
-    if (reversing_->may_repeat()) {
+    if (!reversing_check_ && reversing_->may_repeat()) {
       set(step, {state, adjoints, results});
       return reversing_->repeat(reversed_.begin(step));
     }
     Addresses& all = reversed_.of(step, state);
     all.insert(all.end(), adjoints.begin(), adjoints.end());
+    check(reversing_check_, step, all);
     reversing_->run(all, results, reversed_.round_of(step));
   }
   void backward_row(std::uint32_t first, std::uint32_t count,
                     const std::function<Backward(std::uint32_t step)>& of) override {
-    for (; count > 0 && !is_row(*reversing_, count); --count, --first) {
+    for (; count > 0 && !is_row(*reversing_, reversing_check_, count); --count, --first) {
       LoopSteps::backward_row(first, 1, of);
     }
     if (count == 0) return;
@@ -155,8 +171,12 @@ class PlannedSteps final : public LoopSteps {
     return runners_.take(program, memory, arguments_.control(), arguments_.native());
   }
   /// The last run may have been interpreted, or timed to decide about native code.
-  static bool is_row(const BufferRunner& runner, std::uint32_t count) {
-    return count >= least_row && runner.may_repeat();
+  static bool is_row(const BufferRunner& runner, const std::optional<StepCheck>& check,
+                     std::uint32_t count) {
+    return count >= least_row && !check && runner.may_repeat();
+  }
+  void check(std::optional<StepCheck>& steps, std::uint32_t step, const Addresses& arguments) {
+    if (steps) steps->run(step, arguments, arguments_.round_of(step));
   }
   /// Set the addresses of a step that is repeated.
   void set(std::uint32_t step, const Forward& of) {
@@ -180,6 +200,9 @@ class PlannedSteps final : public LoopSteps {
   std::unique_ptr<BufferRunner> whole_;
   std::unique_ptr<BufferRunner> reversing_;
   std::unique_ptr<BufferRunner> goes_on_;
+  std::optional<StepCheck> whole_check_;  // in anomaly mode
+  std::optional<StepCheck> reversing_check_;
+  std::optional<StepCheck> goes_on_check_;
   std::vector<bool> untouched_;
 };
 
@@ -250,13 +273,15 @@ class RecordedSteps final : public LoopSteps {
            const Addresses& arguments, const Addresses& results) {
     RunOptions options{.memory_budget = std::ssize(memory_), .threads = threads_};
     options.simplify = false;  // the next step may have other constants
+    options.anomaly = arguments_.anomaly();
     LoopBudgets loops(LoopBudgets::Keeps::states);
     const OrRefusal<BufferProgramPtr> program =
         programs_.find_or_compile(recorded.tape, wanted, options, loops);
     if (!program) refuse(step, program.refusal());
     BufferRunner& runner = runner_of(*program);
     runner.set_control(arguments_.control());
-    runner.run(*recorded.tape, arguments, results, arguments_.round_of(step));
+    naming_step(loop_, step,
+                [&] { runner.run(*recorded.tape, arguments, results, arguments_.round_of(step)); });
   }
 
   [[noreturn]] void refuse(std::uint32_t step, const BudgetError& refusal) const {
@@ -341,16 +366,16 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
   return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
 }
 
-std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const BufferProgramPtr& program,
-                                              LoopArguments& arguments,
-                                              std::span<std::byte> memory) {
-  return std::make_unique<PlannedSteps>(loop, program, nullptr, arguments, memory);
+std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const StepPrograms& programs,
+                                              LoopArguments& arguments, std::span<std::byte> memory,
+                                              int threads) {
+  return std::make_unique<PlannedSteps>(loop, &programs, nullptr, arguments, memory, threads);
 }
 
-std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const BufferProgramPtr& program,
+std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const StepPrograms& programs,
                                                LoopArguments& arguments,
-                                               std::span<std::byte> memory) {
-  return std::make_unique<PlannedSteps>(loop, nullptr, program, arguments, memory);
+                                               std::span<std::byte> memory, int threads) {
+  return std::make_unique<PlannedSteps>(loop, nullptr, &programs, arguments, memory, threads);
 }
 
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,

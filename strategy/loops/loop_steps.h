@@ -37,6 +37,8 @@ class LoopArguments {
   RunControl* control() const { return control_; }
   /// The strategy's choice of machine code.
   NativeCode native() const { return native_; }
+  /// Whether the run looks for anomalies.
+  bool anomaly() const { return anomaly_; }
   /// Random operations use other streams in every step and in every run.
   Round round_of(std::uint32_t step) const { return {round_.run * spread_ + step, round_.part}; }
 
@@ -45,6 +47,7 @@ class LoopArguments {
 
   RunControl* control_;
   NativeCode native_;
+  bool anomaly_;
   bool is_reported_;                              // a loop within a step of another one is not
   std::uint32_t steps_;                           // 0 where it is not known
   std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
@@ -105,13 +108,13 @@ std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* grad
                                       int threads, Bytes share, bool ahead);
 Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
                   bool ahead);
-/// Steps that `program` only runs forward, or only reverses.
-std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const BufferProgramPtr& program,
-                                              LoopArguments& arguments,
-                                              std::span<std::byte> memory);
-std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const BufferProgramPtr& program,
+/// Steps that `programs` only run forward, or only reverse.
+std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const StepPrograms& programs,
+                                              LoopArguments& arguments, std::span<std::byte> memory,
+                                              int threads);
+std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const StepPrograms& programs,
                                                LoopArguments& arguments,
-                                               std::span<std::byte> memory);
+                                               std::span<std::byte> memory, int threads);
 /// The smallest budget in which all steps can be planned.
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 

@@ -113,11 +113,11 @@ void run_forward_keeping(const Loop& loop, const KernelCall& call, const LoopDiv
   };
   const std::uint32_t first_kept = loop.steps() - division.kept;
   if (first_kept > 0) {
-    run(*make_forward_steps(loop, loop.forward().get(call.threads), arguments, call.workspace), 0,
+    run(*make_forward_steps(loop, loop.forward(), arguments, call.workspace, call.threads), 0,
         first_kept, false);
   }
   const StepPrograms& keeping = loop.kept(division.values).forward;
-  run(*make_forward_steps(loop, keeping.get(call.threads), arguments, call.workspace), first_kept,
+  run(*make_forward_steps(loop, keeping, arguments, call.workspace, call.threads), first_kept,
       loop.steps(), true);
   loop.state().copy(room.state(loop.steps()), addresses_of(call.outputs.first(loop.state_count())));
 }
@@ -128,15 +128,14 @@ void run_backward_from_kept(const LoopGradient& gradient, const KernelCall& call
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   LoopAdjoints adjoints(gradient, loop.steps(), division, call, cut);
-  const BufferProgramPtr from_kept =
-      gradient.backward(loop.kept(division.values)).get(call.threads);
-  const BufferProgramPtr whole = gradient.backward().get(call.threads);
-  const std::span<std::byte> memory =
-      cut.take(std::max(from_kept->workspace(), whole->workspace()));
+  const StepPrograms& from_kept = gradient.backward(loop.kept(division.values));
+  const StepPrograms& whole = gradient.backward();
+  const std::span<std::byte> memory = cut.take(
+      std::max(from_kept.get(call.threads)->workspace(), whole.get(call.threads)->workspace()));
   KeptRoom room(loop, division, arguments.first(), call.inputs[loop.operand_count()].data);
   KeptReversal reversal(loop.steps(), room, adjoints);
-  const auto reverse = [&](const BufferProgramPtr& program, std::uint32_t end, bool have_kept) {
-    const auto steps = make_backward_steps(loop, program, arguments, memory);
+  const auto reverse = [&](const StepPrograms& programs, std::uint32_t end, bool have_kept) {
+    const auto steps = make_backward_steps(loop, programs, arguments, memory, call.threads);
     reversal.reverse(*steps, end, have_kept);
     note(call, *steps);
   };

@@ -95,7 +95,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
   scope_.emplace(settings_.control, settings_.is_step ? RunScope::Of::step : RunScope::Of::run,
-                 static_cast<std::uint8_t>(settings_.native));
+                 static_cast<std::uint8_t>(settings_.native), settings_.anomaly);
   const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
     held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
