@@ -122,6 +122,11 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   }
 }
 
+const CustomDefinition* CustomOperation::definition(const NodeView& node) {
+  if (!node.operation().of_user) return nullptr;
+  return &definition_of<State>(node.attributes());
+}
+
 CustomOperation::CustomOperation(CustomDefinition definition, Where where) {
   if (definition.name.empty()) {
     throw ArgumentError("custom", "the operation needs a name; set it in the definition", where);

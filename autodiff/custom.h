@@ -11,6 +11,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 class RunControl;
 class RunScope;
+class Translation;
 
 /// The arguments of a custom operation's forward function. The tensors refer to storage that the
 /// run owns: do not keep copies of them.
@@ -49,6 +50,10 @@ struct CustomDefinition {
   std::function<Bytes(const NodeView&, int threads)> workspace = nullptr;
   /// `widened`: 16-bit operands are passed to `forward` as f32.
   HalfSupport half = HalfSupport::widened;
+  /// Records the operation in a mixed precision, in which some floating inputs may have fewer bits
+  /// than those that it was recorded with. Returns its outputs, which may have fewer bits too.
+  /// Null: inputs are converted to the dtypes that they were recorded with.
+  std::function<std::vector<Var>(std::span<const Var> inputs, Where where)> narrow = nullptr;
   /// True when `forward` parallelizes its own work. Otherwise plans for several threads reserve up
   /// to 1 MiB of memory to run it concurrently with other nodes.
   bool shares_threads = false;
@@ -70,7 +75,12 @@ class CustomOperation {
   Var operator()(Tape& tape, std::span<const Var> inputs, Where where = Where::current()) const;
 
  private:
+  friend class Translation;
   struct State;
+
+  /// The definition of the operation of a node. Null if it is none of a user.
+  static const CustomDefinition* definition(const NodeView& node);
+
   std::shared_ptr<const State> state_;
 };
 

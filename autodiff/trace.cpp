@@ -71,6 +71,14 @@ class Trace::Copier {
 
 namespace {
 
+/// True if `node` converts floating numbers to a dtype that holds all of them.
+bool is_widening(const Tape& tape, NodeId node) {
+  if (&tape.operation(node) != &cast_operation) return false;
+  const DType from = tape.dtype(tape.inputs(node)[0]);
+  const DType to = tape.dtype(tape.first_output(node));
+  return is_floating(from) && is_floating(to) && size_of(from) < size_of(to);
+}
+
 /// Marks the nodes from `first` on that `values` depend on.
 std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const Var> values) {
   std::vector<bool> needed(tape.node_count() - first);
@@ -168,6 +176,62 @@ std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) cons
     }
   }
   return copy(*program_, common_tape(arguments, "replay", where), places, arguments, outputs_);
+}
+
+Trace Trace::narrowed(std::span<const DType> arguments) const {
+  struct Both {
+    std::shared_ptr<const Tape> recorded;  // loops in the program refer to it
+    Tape made;
+  };
+  const auto both = std::make_shared<Both>();
+  both->recorded = program_;
+  const Tape& from = *program_;
+  Copier copier(from, both->made);
+  std::vector<Var> leaves;
+  for (ValueId i = 0; i < arguments_; ++i) {
+    const ValueType type{from.shape(i), arguments[i]};
+    leaves.push_back(both->made.placeholder(type, from.where(from.producer(i))));
+    if (type.dtype == from.dtype(i)) copier.map(i, leaves.back());
+  }
+  std::vector<ValueId> outputs = outputs_;
+  std::vector<Var> needed_for;
+  for (ValueId& output : outputs) {
+    const NodeId node = from.producer(output);
+    if (output >= arguments_ && is_widening(from, node)) output = from.inputs(node)[0];
+    needed_for.push_back(const_cast<Tape&>(from).var(output));
+  }
+  const std::vector<bool> needed = needed_nodes(from, 0, needed_for);
+  const auto widen = [&](ValueId value) {
+    if (copier.knows(value)) return;
+    copier.map(value, cast(leaves[value], from.dtype(value), from.where(from.producer(value))));
+  };
+  for (NodeId node = 0; node < from.node_count(); ++node) {
+    const ValueId first = from.first_output(node);
+    if (!needed[node] || first < arguments_) continue;
+    const auto inputs = from.inputs(node);
+    const bool narrows = &from.operation(node) == &cast_operation && inputs[0] < arguments_ &&
+                         from.dtype(first) == arguments[inputs[0]];
+    if (narrows) {
+      copier.map(first, leaves[inputs[0]]);
+      continue;
+    }
+    for (const ValueId input : inputs) {
+      if (input < arguments_) widen(input);
+    }
+    copier.copy(node);
+  }
+  Trace made;
+  made.captured_ = captured_;
+  made.arguments_ = arguments_;
+  for (const ValueId output : outputs) {
+    if (output < arguments_) {
+      made.outputs_.push_back(leaves[output].id());
+    } else {
+      made.outputs_.push_back(copier[output].id());
+    }
+  }
+  made.program_ = {both, &both->made};
+  return made;
 }
 
 std::vector<Var> Trace::copy(const Tape& program, Tape& to, std::span<const ValueId> arguments,

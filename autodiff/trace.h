@@ -32,6 +32,10 @@ class Trace {
   /// value, each of the original type. Returns the outputs. Throws `ArgumentError`, `ShapeError`.
   std::vector<Var> replay(std::span<const Var> arguments, Where where = Where::current()) const;
 
+  /// The same program for arguments of these dtypes, which hold all numbers of theirs in fewer bits
+  /// than it was recorded with. An output that only widens a narrower value becomes that value.
+  Trace narrowed(std::span<const DType> arguments) const;
+
   /// Records the nodes of `program` on the tape `to`, with `values` in place of the leaves
   /// `arguments`. Returns the copies of `outputs`.
   static std::vector<Var> copy(const Tape& program, Tape& to, std::span<const ValueId> arguments,
@@ -39,6 +43,8 @@ class Trace {
 
  private:
   class Copier;
+
+  Trace() = default;
 
   std::shared_ptr<const Tape> program_;
   std::vector<Var> captured_;

@@ -173,21 +173,102 @@ void Subprogram::run(const CustomCall& call) const {
   }
 }
 
-/// A narrow copy of an input, and the input's index.
-struct KeptInput {
-  std::size_t of;
-  Var value;
+struct KeptAttributes {
+  Codec codec;
+  Where where;  // for messages
+  bool operator==(const KeptAttributes& other) const { return codec == other.codec; }
 };
 
-std::vector<KeptInput> kept_inputs(std::span<const Var> inputs, Codec codec, const Where& where) {
-  std::vector<KeptInput> kept;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Var& input = inputs[i];
-    const DType stored = stored_dtype(input.dtype(), codec);
-    if (stored == input.dtype() || input.tape().is_leaf(input.node())) continue;
-    kept.push_back({i, cast(input, stored, where)});
+void make_copy(const KernelCall& call) {
+  const auto& [codec, where] = call.attributes.as<KeptAttributes>();
+  const auto bytes_of = [](const Operand& operand) {
+    return std::span(operand.data, static_cast<std::size_t>(operand.type.bytes()));
+  };
+  try {
+    encode(bytes_of(call.input()), call.input().dtype(), codec, bytes_of(call.output()));
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(
+        "checkpoint",
+        std::string("an input cannot be kept with CheckpointOptions::codec: ") + error.what(),
+        where);
   }
-  return kept;
+}
+
+const Operation kept_operation{
+    .name = "kept_input",
+    .formula = "y = x, ∂y/∂x = 1",
+    .summary = "an input of a checkpoint in fewer bits",
+    .compute = make_copy,
+    .vjp = [](const Pullback& p) { p.set(0, cast(p.adjoint(), p.input().dtype(), p.where())); },
+    .half = HalfSupport::native,
+    .mixed = MixedPrecision::recorded,
+};
+
+/// Records an input as it is kept with `codec`: a narrow copy, or the input itself.
+Var keep(const Var& input, Codec codec, const Where& where) {
+  const ValueType stored{input.shape(), stored_dtype(input.dtype(), codec)};
+  if (stored.dtype == input.dtype() || input.tape().is_leaf(input.node())) return input;
+  return input.tape().record(kept_operation, {&input, 1}, {&stored, 1},
+                             KeptAttributes{codec, where}, where);
+}
+
+/// What `keep` recorded after the checkpoint that made `output`. A copy of the program may lack it.
+Var kept_input(const Var& output, const Var& input, Codec codec, const Where& where) {
+  Tape& tape = input.tape();
+  for (NodeId node = output.node() + 1; node < tape.node_count(); ++node) {
+    if (&tape.operation(node) != &kept_operation) break;
+    if (tape.inputs(node)[0] == input.id()) return tape.var(tape.first_output(node));
+  }
+  return keep(input, codec, where);
+}
+
+/// Records a traced function of `arguments`, of which the first `inputs` are kept with `codec`.
+std::vector<Var> record_checkpoint(const std::shared_ptr<const Subprogram>& body,
+                                   std::span<const Var> arguments, std::size_t inputs, Codec codec,
+                                   const Where& where) {
+  const CustomOperation operation({
+      .name = "checkpoint",
+      .types =
+          [body](std::span<const ValueType>) {
+            std::vector<ValueType> types;
+            for (const ValueId output : body->trace.outputs()) {
+              types.push_back(body->trace.program().type(output));
+            }
+            return types;
+          },
+      .forward = [body](const CustomCall& call) { body->run(call); },
+      .vjp =
+          [body, inputs, codec](const Pullback& p) {
+            std::vector<Var> at;
+            for (std::size_t i = 0; i < p.input_count(); ++i) at.push_back(p.input(i));
+            for (std::size_t i = 0; i < inputs; ++i) {
+              const DType dtype = at[i].dtype();
+              at[i] = cast(kept_input(p.output(), at[i], codec, p.where()), dtype, p.where());
+            }
+            pull_back_through(
+                p, [&](std::span<const Var> xs) { return body->trace.replay(xs, p.where()); }, at);
+          },
+      .cost = [body](const NodeView&) { return body->cost(); },
+      .workspace = [body](const NodeView&, int threads) { return body->workspace(threads); },
+      .half = HalfSupport::native,
+      .narrow =
+          [body, inputs, codec](std::span<const Var> xs, const Where& at) {
+            std::vector<DType> dtypes;
+            for (const Var& x : xs) dtypes.push_back(x.dtype());
+            const auto narrow =
+                std::make_shared<const Subprogram>(body->trace.narrowed(dtypes), at);
+            return record_checkpoint(narrow, xs, inputs, codec, at);
+          },
+      .shares_threads = true,
+  });
+  const Var first = operation(arguments, where);
+  std::vector<Var> outputs;
+  for (std::uint32_t i = 0; i < body->trace.outputs().size(); ++i) {
+    outputs.push_back(first.output(i));
+  }
+  // They are no inputs of the node, so that it runs without them.
+  for (const Var& input : arguments.first(inputs)) keep(input, codec, where);
+  return outputs;
 }
 
 }  // namespace
@@ -221,48 +302,12 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());
-  const std::size_t read = arguments.size();
-  std::vector<std::size_t> places;  // the input of each narrow copy after these
-  for (const KeptInput& kept : kept_inputs(inputs, options.codec, where)) {
-    places.push_back(kept.of);
-    arguments.push_back(kept.value);
-  }
-  const CustomOperation operation({
-      .name = "checkpoint",
-      .types =
-          [body](std::span<const ValueType>) {
-            std::vector<ValueType> types;
-            for (const ValueId output : body->trace.outputs()) {
-              types.push_back(body->trace.program().type(output));
-            }
-            return types;
-          },
-      .forward = [body](const CustomCall& call) { body->run(call); },
-      .vjp =
-          [body, read, places](const Pullback& p) {
-            std::vector<Var> at;
-            for (std::size_t i = 0; i < read; ++i) at.push_back(p.input(i));
-            for (std::size_t k = 0; k < places.size(); ++k) {
-              Var& exact = at[places[k]];
-              exact = cast(p.input(read + k), exact.dtype(), p.where());
-            }
-            pull_back_through(
-                p, [&](std::span<const Var> xs) { return body->trace.replay(xs, p.where()); }, at);
-          },
-      .cost = [body](const NodeView&) { return body->cost(); },
-      .workspace = [body](const NodeView&, int threads) { return body->workspace(threads); },
-      .half = HalfSupport::native,
-      .shares_threads = true,
-  });
-  const Var first = operation(arguments, where);
-  std::vector<Var> outputs;
-  for (std::uint32_t i = 0; i < body->trace.outputs().size(); ++i) {
-    outputs.push_back(first.output(i));
-  }
+  std::vector<Var> outputs =
+      record_checkpoint(body, arguments, inputs.size(), options.codec, where);
   const std::size_t returned = outputs.size() - updates.size();
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    first.tape().update_after_run(updates[i].target, outputs[returned + i], updates[i].weight,
-                                  where);
+    outputs[0].tape().update_after_run(updates[i].target, outputs[returned + i], updates[i].weight,
+                                       where);
   }
   outputs.resize(returned);
   return outputs;

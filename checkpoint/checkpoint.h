@@ -17,10 +17,10 @@ namespace palimpsest PALIMPSEST_EXPORT {
 struct CheckpointOptions {
   /// Precision at which floating-point inputs are kept. Leaves, which are kept anyway, and values
   /// that `f` captures stay exact. With a codec that rounds, the outputs stay exact, and the
-  /// gradients are those of `f` at rounded inputs. Inputs lose the digits that `Codec` says, and
-  /// numbers beyond the range of the narrow dtype become infinite. The narrow copies are made when
-  /// `f` runs. They save memory in planned gradients only: an eager tape holds them in addition to
-  /// what it keeps anyway, and a run without gradients does not use them.
+  /// gradients are those of `f` at rounded inputs. Inputs lose the digits that `Codec` says. A run
+  /// throws `ArgumentError` for a finite number beyond the range of the narrow dtype. The narrow
+  /// copies are made when `f` runs. They save memory in planned gradients only: an eager tape holds
+  /// them in addition to what it keeps anyway, and a run without gradients does not use them.
   Codec codec = Codec::exact;
 };
 

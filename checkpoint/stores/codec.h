@@ -23,8 +23,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 ///
 /// Rounding is to nearest, ties to even. NaN, infinities and the signs of zeros are kept. Encoding
 /// is idempotent: decoded numbers are encoded as the same bytes. A finite number beyond the range
-/// of the narrow dtype throws `ArgumentError` in loops and layers, and becomes infinite in
-/// `checkpoint`.
+/// of the narrow dtype throws `ArgumentError`.
 enum class Codec : std::uint8_t {
   exact,     ///< the bytes as they are
   half,      ///< half the bytes, full range: f32 as bf16

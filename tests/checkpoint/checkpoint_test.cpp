@@ -286,6 +286,46 @@ TEST_CASE("checkpoints at half width keep half the bytes, with the same bits at 
   CHECK(apart < 0.02 * largest);
 }
 
+TEST_CASE("a codec does not raise the smallest budget of checkpoints") {
+  const auto smallest = [](Codec codec) {
+    Tape tape;
+    const Var w = tape.parameter(some({32, 32}, 1, DType::f32));
+    Var x = tanh(tape.constant(some({512, 32}, 2, DType::f32)));
+    for (int k = 0; k < 12; ++k) {
+      x = checkpoint({.codec = codec}, [&](const Var& a) { return tanh(matmul(a, w)); }, x);
+    }
+    const Var loss = sum(x * x);
+    try {
+      backward(loss, {.memory_budget = 0});
+    } catch (const BudgetError& error) {
+      const Gradients found = backward(loss, {.memory_budget = error.smallest_feasible()});
+      CHECK(found.report().measured_peak <= error.smallest_feasible());
+      return error.smallest_feasible();
+    }
+    return Bytes{-1};
+  };
+  const Bytes exact = smallest(Codec::exact);
+  CHECK(exact > 0);
+  CHECK(smallest(Codec::half) <= exact);
+  CHECK(smallest(Codec::half_f16) <= exact);
+}
+
+TEST_CASE("a number that an input's copy cannot hold is an error that names the checkpoint") {
+  for (const auto& evaluator : {lazy(), eager()}) {
+    Tape tape(evaluator);
+    const Var x = tape.parameter(Tensor::vector({1, 7e4}));
+    const auto record = [&](Codec codec) {
+      return sum(checkpoint({.codec = codec}, [](const Var& a) { return tanh(a); }, x * 1.0));
+    };
+    CHECK(std::isfinite(backward(record(Codec::half)).loss().item()));
+    CHECK_THROWS_AS(backward(record(Codec::half_f16)), ArgumentError);
+    CHECK_THROWS_WITH(backward(record(Codec::half_f16)),
+                      Catch::Matchers::Contains("[checkpoint] an input cannot be kept") &&
+                          Catch::Matchers::Contains("70000 is too large for f16") &&
+                          Catch::Matchers::Contains("checkpoint_test.cpp:"));
+  }
+}
+
 TEST_CASE("16-bit values inside a checkpoint are widened as outside") {
   Tape plain;
   Tape kept;

@@ -26,7 +26,7 @@ void Translation::follow_names(const Tape& from) {
   }
 }
 
-Var Translation::operator[](ValueId value) { return tape_->var(values_[value].value); }
+Var Translation::operator[](ValueId value) { return in_dtype(value, values_[value].dtype); }
 
 Var Translation::in_dtype(ValueId value, DType dtype) {
   return cast(value, dtype, tape_->where(tape_->producer(values_[value].value)));
@@ -40,10 +40,32 @@ void Translation::clear() {
 
 void Translation::record(const Tape& from, NodeId node) {
   const Tape::Scope scope(*tape_, from, node);
+  const CustomDefinition* const custom = CustomOperation::definition(NodeView(from.nodes(), node));
+  if (custom != nullptr && custom->narrow != nullptr) return record_narrow(*custom, from, node);
   const Var first = from.is_leaf(node) ? leaf(from, node) : operation(from, node);
   nodes_.push_back(first.node());
   for (std::uint32_t i = 0; i < from.output_count(node); ++i) {
-    values_.push_back({first.id() + i});
+    const ValueId made = first.id() + i;
+    values_.push_back({made, tape_->dtype(made)});
+  }
+}
+
+void Translation::record_narrow(const CustomDefinition& definition, const Tape& from, NodeId node) {
+  const Where where = from.where(node);
+  std::vector<Var> inputs;
+  for (const ValueId input : from.inputs(node)) {
+    const Var computed = tape_->var(values_[input].value);
+    const bool is_narrower =
+        is_floating(computed.dtype()) && size_of(computed.dtype()) < size_of(from.dtype(input));
+    inputs.push_back(is_narrower ? computed : cast(input, from.dtype(input), where));
+  }
+  std::optional<Tape::NoGradient> blocked;
+  if (from.is_blocked(node)) blocked.emplace(*tape_);
+  const std::vector<Var> outputs = definition.narrow(inputs, where);
+  if (!from.name(node).empty()) tape_->set_name(outputs[0].node(), from.name(node));
+  nodes_.push_back(outputs[0].node());
+  for (std::uint32_t i = 0; i < from.output_count(node); ++i) {
+    values_.push_back({outputs[i].id(), from.dtype(from.first_output(node) + i)});
   }
 }
 
@@ -55,9 +77,7 @@ Var Translation::leaf(const Tape& from, NodeId node) {
                                  : tape_->constant(tensor, from.name(node), from.where(node));
 }
 
-bool Translation::is_narrow(ValueId value) const {
-  return tape_->dtype(values_[value].value) == narrow_;
-}
+bool Translation::is_narrow(ValueId value) const { return values_[value].dtype == narrow_; }
 
 /// The floating dtype of the operation's first output.
 DType Translation::dtype_made(const Tape& from, NodeId node) const {
@@ -89,7 +109,7 @@ DType Translation::dtype_read(const Tape& from, NodeId node, std::size_t i, DTyp
   const ValueId input = from.inputs(node)[i];
   const DType recorded = from.dtype(input);
   const MixedPrecision mixed = from.operation(node).mixed;
-  if (&from.operation(node) == &cast_operation) return tape_->dtype(values_[input].value);
+  if (&from.operation(node) == &cast_operation) return values_[input].dtype;
   if (!is_floating(recorded) || mixed == MixedPrecision::recorded) return recorded;
   if (mixed == MixedPrecision::reads) return is_narrow(input) ? narrow_ : wide_;
   return mixed == MixedPrecision::first && i > 0 ? wide_ : made;
@@ -124,7 +144,7 @@ Var Translation::operation(const Tape& from, NodeId node) {
 }
 
 Var Translation::cast(ValueId value, DType dtype, const Where& where) {
-  const Var computed = (*this)[value];
+  const Var computed = tape_->var(values_[value].value);
   if (computed.dtype() == dtype) return computed;
   ValueId& form = values_[value].in[static_cast<std::size_t>(dtype)];
   if (form == none) form = palimpsest::cast(computed, dtype, where).id();

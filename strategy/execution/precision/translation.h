@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/custom.h"
 #include "autodiff/recording_guards.h"
 #include "autodiff/tape.h"
 #include "autodiff/var.h"
@@ -53,13 +54,16 @@ class Translation {
   };
 
  private:
-  /// A value in the dtype it is computed in, and its casts by floating dtype.
+  /// A value, and its casts by floating dtype.
   struct Forms {
     ValueId value;
+    DType dtype;  ///< that it counts as: the value's own, or a wider one that readers expect
     std::array<ValueId, 4> in{none, none, none, none};
   };
 
   void record(const Tape& from, NodeId node);
+  /// Records a custom operation by its own function. Narrow outputs count as recorded.
+  void record_narrow(const CustomDefinition& definition, const Tape& from, NodeId node);
   Var leaf(const Tape& from, NodeId node);
   Var operation(const Tape& from, NodeId node);
   bool is_narrow(ValueId value) const;

@@ -307,6 +307,49 @@ TEST_CASE("checkpoints and loops compute in the precision of their tape") {
   }
 }
 
+/// Blocks of a perceptron whose inputs are narrow in mixed precision, each as a checkpoint or not.
+Gradients run_blocks(const std::shared_ptr<EngineEvaluator>& evaluator, bool checkpoints,
+                     const RunOptions& options = {}) {
+  Tape tape(evaluator);
+  const Var w = tape.parameter(Tensor::normal({32, 32}, 1, 0, 0.2), "w");
+  Var x = matmul(tape.constant(Tensor::normal({256, 32}, 2)), w);
+  const auto block = [&](const Var& in) { return tanh(matmul(gelu(matmul(in, w)), w)); };
+  for (int k = 0; k < 16; ++k) x = checkpoints ? checkpoint(block, x) : block(x);
+  return backward(sum(square(x)), options);
+}
+
+TEST_CASE("inputs of checkpoints are kept in the precision in which they were made") {
+  const RunOptions whole{.planner = keep_all(), .threads = 1};
+  for (const DType half : {DType::bf16, DType::f16}) {
+    CAPTURE(name_of(half));
+    const auto mixed = [&] { return precise({.kind = PrecisionKind::mixed, .half = half}); };
+    const Gradients wide = run_blocks(lazy(), true, whole);
+    const Gradients narrow = run_blocks(mixed(), true, whole);
+    CHECK(narrow.report().measured_peak <= wide.report().measured_peak * 6 / 10);
+    // The blocks read and make what they do without checkpoints.
+    const Gradients plain = run_blocks(mixed(), false, whole);
+    CHECK(same_bits(narrow.loss(), plain.loss()));
+    CHECK(same_bits(narrow.begin()->gradient, plain.begin()->gradient));
+    for (const Bytes budget : {unlimited, narrow.report().measured_peak / 2}) {
+      const Gradients again = run_blocks(mixed(), true, {.memory_budget = budget});
+      CHECK(same_bits(again.begin()->gradient, narrow.begin()->gradient));
+    }
+    const Gradients at_once =
+        run_blocks(precise({.kind = PrecisionKind::mixed, .half = half}, eager()), true);
+    CHECK(same_bits(at_once.begin()->gradient, narrow.begin()->gradient));
+  }
+}
+
+TEST_CASE("operations after a checkpoint take its outputs for values of the recorded dtype") {
+  Tape tape(precise({}));
+  const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3), "x");
+  const Var y = checkpoint([](const Var& in) { return matmul(in, in); }, x);
+  const Var kept = checkpoint([](const Var& in) { return in * 1.0; }, y);
+  CHECK(y.value().dtype() == DType::f32);
+  CHECK(same_bits(kept.value(), y.value()));
+  CHECK(same_bits((y * 1.1).value(), Tensor(y.value() * 1.1)));
+}
+
 /// Loops in loops and in checkpoints, and a loop that reads its step number. The loss contains
 /// their second derivative.
 Var record_nested(Tape& tape, bool each) {
