@@ -14,7 +14,7 @@ StepCheck::StepCheck(const Loop& loop, const StepPrograms& programs, int threads
 }
 
 void StepCheck::run(std::uint32_t step, std::span<std::byte* const> arguments,
-                    std::uint32_t round) {
+                    Round round) {
   naming_step(loop_, step, [&] { runner_.run(arguments, result_addresses_, round); });
 }
 

@@ -28,7 +28,7 @@ class StepCheck {
   StepCheck(const Loop& loop, const StepPrograms& programs, int threads);
 
   /// Throws `AnomalyError` that names the operation, its line and the step.
-  void run(std::uint32_t step, std::span<std::byte* const> arguments, std::uint32_t round);
+  void run(std::uint32_t step, std::span<std::byte* const> arguments, Round round);
 
  private:
   const Loop& loop_;
