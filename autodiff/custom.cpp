@@ -3,6 +3,7 @@
 #include <new>
 #include <type_traits>
 
+#include "autodiff/in_use.h"
 #include "autodiff/run_scope.h"
 
 namespace palimpsest {
@@ -69,6 +70,7 @@ auto asked_of_user(const NodeView& node, const char* function, F f) {
     throw ArgumentError(node.operation().name, "its " + std::string(function) + " " + what,
                         node.where());
   };
+  const UserCall call;
   try {
     auto result = f();
     if constexpr (std::is_same_v<decltype(result), Bytes>) {
@@ -100,6 +102,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   operation.compute = [](const KernelCall& call) {
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);
+    const UserCall user;
     definition_of<State>(call.attributes)
         .forward({inputs, outputs, call.workspace, call.threads, call.round,
                   call.scope != nullptr ? call.scope->control : nullptr, call.scope});
@@ -142,6 +145,8 @@ Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where w
   std::vector<ValueType> types;
   for (const Var& input : inputs) types.push_back(input.type());
   if (state_->definition.types != nullptr) {
+    const InUse::Use use(tape.recording().in_use(), tape_use::inner_program,
+                         state_->definition.name, &where);
     types = state_->definition.types(types);
   } else if (!types.empty()) {
     types.resize(1);

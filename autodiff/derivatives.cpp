@@ -159,6 +159,7 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
   const std::int64_t columns = x.shape().elements();
   if (rows == 0) return result;
   // One derivative is recorded, and recomputed for each seed.
+  const InUse::Use use(tape.in_use(), tape_use::differentiating, "jacobian", &where);
   const TemporaryNodes region(tape);
   const bool by_columns = columns < rows;
   const ValueType of_seed = by_columns ? x.type() : type;
@@ -189,6 +190,7 @@ Tensor hessian(const Var& y, const Var& x, Where where) {
     throw ShapeError("hessian", "y is " + to_string(y.type()) + "; reduce it to one element",
                      where);
   }
+  const InUse::Use use(tape.in_use(), tape_use::differentiating, "hessian", &where);
   const TemporaryNodes region(tape);
   return jacobian(differentiable(tape, [&] { return gradient(y, x, where); }), x, where);
 }

@@ -56,7 +56,8 @@ class ArgumentError : public UsageError {
 };
 
 /// A handle is used with a tape that it does not belong to, or after that tape was cleared. Also
-/// thrown when two threads record on one tape at the same time.
+/// thrown by a call that would change a tape or another object while it is in use, from a function
+/// that is called meanwhile or from another thread.
 class TapeError : public UsageError {
  public:
   using UsageError::UsageError;

@@ -189,6 +189,7 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
                                std::span<const Var> seeds, const Where& where, F recorded) {
   Tape& tape = common_tape(given_ys, "gradient", where);
   if (given_xs.empty()) return {};
+  const InUse::Use use(tape.in_use(), tape_use::differentiating, "gradient", &where);
   const std::vector<Var> ys = all_here(tape, given_ys, where);
   const std::vector<Var> xs = all_here(tape, given_xs, where);
   require_differentiable(ys, "a differentiated value", where);

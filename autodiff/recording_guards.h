@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "autodiff/tape.h"
@@ -66,6 +67,9 @@ class [[nodiscard]] RedirectedRecording {
 
  private:
   friend class Tape;
+  std::optional<InUse::Use>
+      use_of_outer_;  // none if a run of it records, because it is in use then
+  InUse::Use use_of_inner_;
   Tape& outer_;
   Tape& inner_;
   StandIn stand_in_;

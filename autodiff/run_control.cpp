@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "autodiff/error.h"
+#include "autodiff/in_use.h"
 
 namespace palimpsest {
 namespace {
@@ -40,6 +41,7 @@ void RunControl::report(std::uint64_t loop_step, std::uint64_t loop_steps) {
   // While the callback waits for parallel work of its own, its thread must not take another step.
   tbb::this_task_arena::isolate([&] {
     const std::lock_guard lock(mutex_);
+    const UserCall call;
     (*progress_)({done_.load(), steps_, loop_step, loop_steps});
   });
 }

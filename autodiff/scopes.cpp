@@ -31,6 +31,7 @@ std::size_t overlap(std::string_view scopes, std::string_view path) {
 
 Tape::Scope::Scope(Tape& tape, std::string_view name)
     : tape_(tape.recording()), outer_(tape_.context_.scopes) {
+  tape_.in_use_.require(InUse::Level::records, "Tape::scope");
   if (name.empty()) throw ArgumentError("[scope] a scope needs a name; give one, such as layer1");
   WengertList& nodes = tape_.nodes_;
   const auto within = [&](std::uint32_t outer) {
@@ -44,6 +45,7 @@ Tape::Scope::Scope(Tape& tape, std::string_view name)
 
 Tape::Scope::Scope(Tape& tape, const Tape& from, NodeId node)
     : tape_(tape.recording()), outer_(tape_.context_.scopes) {
+  tape_.in_use_.require(InUse::Level::records, "Tape::scope");
   const std::uint32_t path = tape_.nodes_.intern(from.scope_of(node));
   const std::uint32_t stage = tape_.nodes_.intern(from.stage_of(node));
   tape_.context_.scopes = {path, stage, from.inherits_scope(node)};
@@ -51,6 +53,7 @@ Tape::Scope::Scope(Tape& tape, const Tape& from, NodeId node)
 
 Tape::ModuleScope::ModuleScope(Tape& tape, std::string_view path)
     : tape_(tape.recording()), outer_(tape_.context_.scopes.path) {
+  tape_.in_use_.require(InUse::Level::records, "Tape::scope");
   WengertList& nodes = tape_.nodes_;
   const std::string& current = nodes.text(outer_);
   const std::string_view rest = path.substr(overlap(current, path));

@@ -1,7 +1,6 @@
 #include "autodiff/tape.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "autodiff/execute.h"
@@ -23,9 +22,17 @@ thread_local const RedirectedRecording* innermost = nullptr;
 Tape::Tape(std::shared_ptr<Evaluator> evaluator)
     : leaves_(std::make_unique<LeafIndex>()), evaluator_(std::move(evaluator)), handles_(*this) {}
 
-Tape::~Tape() { set_evaluator(nullptr); }
+Tape::~Tape() { replace_evaluator(nullptr); }
 
 void Tape::set_evaluator(std::shared_ptr<Evaluator> evaluator) {
+  // Functions that need an evaluator may set the first one while derivatives are recorded.
+  const bool is_first = evaluator_ == nullptr;
+  const InUse::Use use(in_use_, is_first ? tape_use::recording : tape_use::changing,
+                       "Tape::set_evaluator");
+  replace_evaluator(std::move(evaluator));
+}
+
+void Tape::replace_evaluator(std::shared_ptr<Evaluator> evaluator) {
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
   evaluator_ = std::move(evaluator);
 }
@@ -52,7 +59,7 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
                          "record it with constant()",
                      where);
   }
-  const Recording alone(*this, where);
+  const InUse::Use use(in_use_, tape_use::recording, kind.name, &where);
   const Var var = append(kind, {}, {&type, 1}, {}, blamed(where));
   if (!name.empty()) nodes_.set_name(node_count() - 1, name);
   values_.set_leaf(var.id(), value.buffer());
@@ -69,6 +76,7 @@ Var Tape::find_leaf(const Tensor& tensor, LeafKind kind, std::string_view name,
   if (Tape& tape = recording(); &tape != this) {
     return tape.find_leaf(tensor, kind, name, where);
   }
+  in_use_.require(InUse::Level::records, "Tape::find_leaf", &where);
   const auto named = [&](const Var& leaf) {
     if (!name.empty() && leaf.tape().name(leaf.node()).empty()) leaf.named(name);
     return leaf;
@@ -91,6 +99,7 @@ Var Tape::find_or_record(const Tensor& tensor, bool trainable, std::string_view 
   if (Tape& tape = recording(); &tape != this) {
     return tape.find_or_record(tensor, trainable, name, where);
   }
+  in_use_.require(InUse::Level::records, "Tape::find_or_record", &where);
   const LeafKind kind = trainable ? LeafKind::parameter : LeafKind::constant;
   if (const Var leaf = find_leaf(tensor, kind, name, where); leaf.defined()) return leaf;
   const RecordingContext::Scopes scopes = std::exchange(context_.scopes, {});
@@ -128,11 +137,12 @@ void Tape::update_after_run(const Tensor& target, const Var& value, double weigh
   if (!are_floating && (own.dtype() != target.dtype() || weight != 1)) {
     throw DTypeError("update", types + "; cast the value, or use floating dtypes", where);
   }
+  in_use_.require(InUse::Level::records, "Tape::update_after_run", &where);
   updates_.push_back({target, own.id(), weight});
 }
 
 Var Tape::placeholder(const ValueType& type, const Where& where) {
-  const Recording alone(*this, where);
+  const InUse::Use use(in_use_, tape_use::recording, "Tape::placeholder", &where);
   return append(constant_operation, {}, {&type, 1}, {}, where);
 }
 
@@ -155,15 +165,13 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
                          "; a tensor has at most 2⁴⁴ elements",
                      blame);
   }
-  const Var first = [&] {
-    const Recording alone(*this, blame);
-    return append(operation, inputs, outputs, std::move(attributes), blame);
-  }();
+  const InUse::Use use(in_use_, tape_use::recording, operation.name, &blame);
+  const Var first = append(operation, inputs, outputs, std::move(attributes), blame);
   if (evaluator_ != nullptr && !context_.is_temporary) {
     try {
       evaluator_->on_record(*this, first.node());
     } catch (...) {
-      take_off(first.node());
+      truncate(first.node());
       throw;
     }
   }
@@ -183,11 +191,15 @@ Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where
 
 RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in,
                                          StandIn original)
-    : outer_(outer),
+    : use_of_inner_(inner.in_use_, tape_use::inner_program, "loop"),
+      outer_(outer),
       inner_(inner),
       stand_in_(std::move(stand_in)),
       original_(std::move(original)),
       before_(innermost) {
+  if (!outer.in_use_.is_at_least(InUse::Level::computes)) {
+    use_of_outer_.emplace(outer.in_use_, tape_use::inner_program, "loop");
+  }
   innermost = this;
   ++outer_.redirections_;
 }
@@ -250,19 +262,16 @@ void Tape::truncate(NodeId node) {
 }
 
 void Tape::take_off(NodeId node) {
-  while (is_recording_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  const InUse::Use use(in_use_, tape_use::recording);
   if (node < node_count()) truncate(node);
-  is_recording_.clear(std::memory_order_release);
-}
-
-void Tape::throw_recorded_twice(const Where& where) {
-  throw TapeError("tape",
-                  "two threads record on one tape at the same time; give each thread its own tape",
-                  where);
 }
 
 void Tape::clear(Where where) {
-  const Recording alone(*this, where);
+  const InUse::Use use(in_use_, tape_use::changing, "Tape::clear", &where);
+  remove_all();
+}
+
+void Tape::remove_all() {
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
   handles_.note_removed(0);
   nodes_.clear();
@@ -275,7 +284,7 @@ void Tape::clear(Where where) {
 }
 
 void Tape::set_generation(std::uint32_t generation, Where where) {
-  const Recording alone(*this, where);
+  const InUse::Use use(in_use_, tape_use::changing, "Tape::set_generation", &where);
   if (node_count() > 0) {
     throw TapeError("set_generation",
                     "the tape has " + std::to_string(node_count()) +
@@ -288,7 +297,8 @@ void Tape::set_generation(std::uint32_t generation, Where where) {
 }
 
 void Tape::copy_nodes(const Tape& other) {
-  clear();
+  const InUse::Use use(in_use_, tape_use::changing, "Tape::copy_nodes");
+  remove_all();
   nodes_ = other.nodes_;
   values_.resize(value_count());
   context_.generation = other.context_.generation;
@@ -296,6 +306,7 @@ void Tape::copy_nodes(const Tape& other) {
 }
 
 void Tape::accompany(const Tape& other) {
+  in_use_.require(InUse::Level::alone, "Tape::accompany");
   internal_check(node_count() == 0, "a tape with nodes accompanies another tape");
   context_.seed = other.context_.seed;
   context_.generation = other.context_.generation;
@@ -314,10 +325,12 @@ Var Tape::var(ValueId value, const Where& where) {
 }
 
 void Tape::drop(ValueId value) {
+  in_use_.require(InUse::Level::computes, "Tape::drop");
   if (has_value(value) && !is_leaf(producer(value))) values_.drop(value);
 }
 
 void Tape::resize(ValueId value, const Shape& shape) {
+  in_use_.require(InUse::Level::computes, "Tape::resize");
   nodes_.resize(value, shape);
   drop(value);
 }
@@ -357,8 +370,9 @@ void Tape::require_fixed(ValueId value, std::string_view operation, std::string_
 
 Tensor Tape::value(ValueId value) {
   if (!has_value(value)) {
-    if (const std::shared_ptr<Evaluator> kept = evaluator_) {  // it may be replaced meanwhile
-      kept->compute(*this, value);
+    const InUse::Use use(in_use_, tape_use::computing, "Tape::value");
+    if (evaluator_ != nullptr) {
+      evaluator_->compute(*this, value);
     } else {
       interpret(*this, value);
     }

@@ -10,6 +10,7 @@
 
 #include "autodiff/evaluator.h"
 #include "autodiff/export.h"
+#include "autodiff/in_use.h"
 #include "autodiff/node_view.h"
 #include "autodiff/operation.h"
 #include "autodiff/outdated.h"
@@ -38,8 +39,13 @@ class Var;
 /// the nodes that are recorded next have in common. Its evaluator decides when values are computed.
 ///
 /// Not copyable, since `Var`s refer to it. Tapes on different threads are independent; a tape may
-/// be used by one thread at a time. If two threads add to it or clear it at the same moment, one of
-/// them gets a `TapeError`. This helps to find the mistake; it does not make sharing safe.
+/// be used by one thread at a time. Members that change a tape throw `TapeError` while another
+/// thread changes or runs it. This helps to find the mistake; it does not make sharing safe.
+///
+/// They also throw it in functions that a run of the tape calls, such as the forward function of a
+/// custom operation, a progress function or a planner. While derivatives, a loop or a checkpoint
+/// are recorded, functions of the user may record and compute, and may not clear the tape or
+/// replace its evaluator.
 class Tape {
  public:
   /// Without an evaluator, requested values are computed node by node on one thread.
@@ -86,7 +92,10 @@ class Tape {
   /// Updates whose run is still to come.
   std::span<const Update> updates() const { return updates_; }
   /// Drops them, so that no run applies them.
-  void forget_updates() { updates_.clear(); }
+  void forget_updates() {
+    in_use_.require(InUse::Level::records, "Tape::forget_updates");
+    updates_.clear();
+  }
 
   /// Appends a node and returns its first output; call `output(i)` on it for output i. Throws
   /// `TapeError` when an input belongs to another tape, `ShapeError` for an output that no memory
@@ -109,12 +118,18 @@ class Tape {
   bool begins(const Tape& other) const;
 
   /// Sets the seed of the random operations recorded from now on. It is 0 at first.
-  void set_seed(std::uint64_t seed) { context_.seed = seed; }
+  void set_seed(std::uint64_t seed) {
+    in_use_.require(InUse::Level::records, "Tape::set_seed");
+    context_.seed = seed;
+  }
   std::uint64_t seed() const { return context_.seed; }
   /// Tells tapes apart that record the same program for parts of a computation, such as the
   /// micro-batches of a step. It is 0 at first, and `clear` keeps it. Loops on tapes with other
   /// numbers have their journals in other directories.
-  void set_part(std::uint32_t part) { context_.part = part; }
+  void set_part(std::uint32_t part) {
+    in_use_.require(InUse::Level::records, "Tape::set_part");
+    context_.part = part;
+  }
   std::uint32_t part() const { return context_.part; }
   /// Handles use this to check whether they are still valid.
   const TapeIdentity& identity() const { return handles_.identity(); }
@@ -123,7 +138,10 @@ class Tape {
     return handles_.has_kept(value, epoch);
   }
   /// Invalidates all handles of a tape that has nodes. Its nodes and values stay.
-  void expire_handles() { handles_.note_removed(0); }
+  void expire_handles() {
+    const InUse::Use use(in_use_, tape_use::changing, "Tape::expire_handles");
+    handles_.note_removed(0);
+  }
   /// Number of calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return context_.generation; }
   /// Counts calls of `clear` from `generation` on. With the same seed, random operations then draw
@@ -133,7 +151,9 @@ class Tape {
   /// The next unused random stream of this tape. Recording the same program again, checkpointed or
   /// not, assigns the same streams to its nodes.
   RandomStream fresh_stream() {
-    RecordingContext& context = recording().context_;
+    Tape& tape = recording();
+    tape.in_use_.require(InUse::Level::records, "Tape::fresh_stream");
+    RecordingContext& context = tape.context_;
     return {context.seed, context.generation, context.streams++};
   }
 
@@ -173,6 +193,7 @@ class Tape {
   class [[nodiscard]] NoGradient {
    public:
     explicit NoGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.context_.is_blocked) {
+      tape_.in_use_.require(InUse::Level::records, "Tape::no_gradient");
       tape_.context_.is_blocked = true;
     }
     ~NoGradient() { tape_.context_.is_blocked = outer_; }
@@ -190,6 +211,7 @@ class Tape {
   class [[nodiscard]] WithGradient {
    public:
     explicit WithGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.context_.is_blocked) {
+      tape_.in_use_.require(InUse::Level::records, "Tape::with_gradient");
       tape_.context_.is_blocked = false;
     }
     ~WithGradient() { tape_.context_.is_blocked = outer_; }
@@ -237,7 +259,10 @@ class Tape {
   bool is_parameter(NodeId node) const { return nodes_.is_parameter(node); }
   /// Gets and sets the name that the user gave; empty for none.
   std::string_view name(NodeId node) const { return nodes_.name(node); }
-  void set_name(NodeId node, std::string_view name) { nodes_.set_name(node, name); }
+  void set_name(NodeId node, std::string_view name) {
+    in_use_.require(InUse::Level::records, "Tape::set_name");
+    nodes_.set_name(node, name);
+  }
   /// The scopes of the node, outermost first, joined by '/'. An adjoint that was recorded outside
   /// all scopes has those of the node that it differentiates.
   std::string_view scope_of(NodeId node) const { return nodes_.scope_of(node); }
@@ -270,6 +295,7 @@ class Tape {
   /// The value's storage; null when it is not present.
   const Buffer& buffer(ValueId value) const { return values_.buffer(value); }
   void set_buffer(ValueId value, Buffer buffer) {
+    in_use_.require(InUse::Level::computes, "Tape::set_buffer");
     if (!outdated_.values.empty()) outdated_.values.erase(value);
     values_.set(value, std::move(buffer));
   }
@@ -302,6 +328,8 @@ class Tape {
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
   void set_evaluator(std::shared_ptr<Evaluator> evaluator);
+  /// For uses by functions of the library.
+  InUse& in_use() { return in_use_; }
 
  private:
   friend class Blame;
@@ -309,22 +337,6 @@ class Tape {
   friend class RedirectedRecording;
   friend class TemporaryNodes;
   friend class Trace;
-
-  /// While it exists, no other thread can change the tape's nodes. Throws `TapeError` if one is
-  /// doing so.
-  class Recording {
-   public:
-    Recording(Tape& tape, const Where& where) : tape_(tape) {
-      if (tape.is_recording_.test_and_set(std::memory_order_acquire)) throw_recorded_twice(where);
-    }
-    ~Recording() { tape_.is_recording_.clear(std::memory_order_release); }
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
-
-   private:
-    Tape& tape_;
-  };
-  [[noreturn]] static void throw_recorded_twice(const Where& where);
 
   /// The line that a node is recorded with.
   const Where& blamed(const Where& where) const {
@@ -337,8 +349,10 @@ class Tape {
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void find_outdated();
   [[noreturn]] void throw_outdated(ValueId value, const OutdatedValue& old) const;
+  void remove_all();
+  void replace_evaluator(std::shared_ptr<Evaluator> evaluator);
   void truncate(NodeId node);
-  /// Removes the nodes from `node` on; waits while another thread records.
+  /// Removes the nodes from `node` on; waits while another thread uses the tape.
   void take_off(NodeId node);
   /// The innermost `RedirectedRecording` for this tape on this thread, or null.
   const RedirectedRecording* redirection();
@@ -354,7 +368,7 @@ class Tape {
   std::vector<Update> updates_;
   std::shared_ptr<Evaluator> evaluator_;
   std::atomic<std::uint32_t> redirections_ = 0;
-  std::atomic_flag is_recording_;
+  InUse in_use_{"tape"};
   HandleEpochs handles_;
 };
 

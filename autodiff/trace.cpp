@@ -100,6 +100,7 @@ std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const V
 Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where,
              std::string_view operation) {
   Tape& tape = common_tape(inputs, operation, where);
+  const InUse::Use use(tape.in_use(), tape_use::inner_program, operation, &where);
   const ExtractedNodes region(tape);
   const ValueId first_value = tape.value_count();
   std::vector<Var> standins;

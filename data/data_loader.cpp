@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "autodiff/in_use.h"
 #include "data/batch_maker.h"
 #include "data/prefetcher.h"
 
@@ -13,6 +14,7 @@ struct DataLoader::State {
     position.seed = maker.options().seed;
   }
 
+  InUse in_use{"DataLoader"};
   BatchMaker maker;
   Prefetcher prefetcher;
   DataLoaderPosition position;
@@ -27,6 +29,8 @@ DataLoader& DataLoader::operator=(DataLoader&&) noexcept = default;
 std::int64_t DataLoader::batches() const { return state_->maker.batches(); }
 
 std::optional<Batch> DataLoader::next() {
+  state_->prefetcher.require_other_thread("DataLoader::next");
+  const InUse::Use use(state_->in_use, call_in_progress, "DataLoader::next");
   DataLoaderPosition& position = state_->position;
   if (position.batch == batches()) {
     position = {position.epoch + 1, 0, position.seed};
@@ -41,6 +45,8 @@ std::optional<Batch> DataLoader::next() {
 DataLoaderPosition DataLoader::position() const { return state_->position; }
 
 void DataLoader::set_position(const DataLoaderPosition& position) {
+  state_->prefetcher.require_other_thread("DataLoader::set_position");
+  const InUse::Use use(state_->in_use, call_in_progress, "DataLoader::set_position");
   constexpr std::int64_t epochs = std::int64_t{1} << 32;
   if (position.epoch < 0 || position.epoch >= epochs || position.batch < 0 ||
       position.batch > batches()) {

@@ -4,9 +4,16 @@
 #include <system_error>
 #include <utility>
 
+#include "autodiff/in_use.h"
 #include "autodiff/shape.h"
 
 namespace palimpsest {
+namespace {
+
+/// The one that makes a batch on this thread, or null.
+thread_local const Prefetcher* prefetcher_here = nullptr;
+
+}  // namespace
 
 Prefetcher::~Prefetcher() {
   {
@@ -50,12 +57,18 @@ void Prefetcher::restart() {
   is_paused_ = false;
 }
 
+void Prefetcher::require_other_thread(std::string_view function) const {
+  constexpr InUse::Purpose making{InUse::Level::alone, "it makes a batch"};
+  if (prefetcher_here == this) InUse("DataLoader").refuse(making, function);
+}
+
 Bytes Prefetcher::peak() const {
   const std::lock_guard lock(mutex_);
   return peak_;
 }
 
 void Prefetcher::run() {
+  prefetcher_here = this;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stops_ || may_make(); });

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "autodiff/bytes.h"
@@ -28,6 +29,9 @@ class Prefetcher {
   Batch take(const DataLoaderPosition& position);
   /// Drops all batches. The next `take` may be for any position.
   void restart();
+  /// Throws the `TapeError` that `function` was called by a dataset or transform, which would wait
+  /// for itself.
+  void require_other_thread(std::string_view function) const;
   /// Most bytes that finished batches took at once.
   Bytes peak() const;
 

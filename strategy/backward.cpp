@@ -235,8 +235,8 @@ namespace {
 Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
                        const Where& where) {
   Tape& tape = values.loss.tape();
+  const InUse::Use use(tape.in_use(), tape_use::asking, "backward", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
-  const std::shared_ptr<Evaluator> kept = tape.evaluator();  // a progress function may replace it
   const LossAndOutputs computed = computed_for(evaluator, values);
   if (!computed.loss.belongs_to(tape)) {
     return of_tape(values, run_backward(computed, options, where), evaluator);
@@ -280,13 +280,15 @@ Gradients backward(const LossAndOutputs& values, const RunOptions& options, Wher
 Gradients differentiate(const LossAndOutputs& values, const RunOptions& options,
                         const Where& where) {
   Tape& tape = tape_of(values, "backward", where);
+  const InUse::Use use(tape.in_use(), tape_use::asking, "backward", &where);
   if (tape.updates().empty()) return run_backward(values, options, where);
+  const std::vector<Tape::Update> updates(tape.updates().begin(), tape.updates().end());
   const Gradients made = run_backward(with_updates(values), options, where);
   const auto all = made.outputs();
   const std::size_t requested = values.outputs.size();
   std::vector<Tensor> outputs(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(requested));
-  keep_from_updates(tape.updates(), outputs);
-  apply_updates(tape.updates(), all.subspan(requested));
+  keep_from_updates(updates, outputs);
+  apply_updates(updates, all.subspan(requested));
   tape.forget_updates();
   return Gradients(made.loss(), {made.begin(), made.end()}, made.report(), std::move(outputs));
 }
@@ -326,9 +328,11 @@ template <class Ask>
 decltype(auto) ask_of_backward(const LossAndOutputs& values, const RunOptions& options,
                                const char* operation, const Where& where, Ask ask) {
   Tape& recorded_tape = tape_of(values, operation, where);
+  const InUse::Use use_of_recorded(recorded_tape.in_use(), tape_use::asking, operation, &where);
   const LossAndOutputs computed =
       computed_for(evaluator_of(recorded_tape, operation, where), with_updates(values));
   Tape& tape = computed.loss.tape();
+  const InUse::Use use(tape.in_use(), tape_use::asking, operation, &where);
   EngineEvaluator& evaluator = evaluator_of(tape, operation, where);
   const RunOptions run = evaluator.prepare(tape, options);
   const Kept kept(computed);
@@ -341,12 +345,14 @@ template <class Ask>
 auto ask_of_values(std::span<const Var> values, const RunOptions& options, const char* operation,
                    const Where& where, Ask ask) {
   Tape* tape = &common_tape(values, operation, where);
+  const InUse::Use use_of_recorded(tape->in_use(), tape_use::asking, operation, &where);
   EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
   const std::vector<Var> computed = evaluator->computed_for(*tape, values);
   if (!computed.empty() && !computed[0].belongs_to(*tape)) {
     tape = &computed[0].tape();
     evaluator = &evaluator_of(*tape, operation, where);
   }
+  const InUse::Use use(tape->in_use(), tape_use::asking, operation, &where);
   std::vector<ValueId> targets;
   for (const Var& value : computed) targets.push_back(value.id());
   const RunOptions run = evaluator->prepare(*tape, options);
@@ -398,6 +404,7 @@ Forecast forecast_backward(const LossAndOutputs& values, const RunOptions& optio
 void write_graph(const LossAndOutputs& values, const std::string& path, const RunOptions& options,
                  Where where) {
   Tape& tape = tape_of(values, "write_graph", where);
+  const InUse::Use use(tape.in_use(), tape_use::asking, "write_graph", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "write_graph", where);
   const LossAndOutputs computed = computed_for(evaluator, with_updates(values));
   if (!computed.loss.belongs_to(tape)) return write_graph(computed, path, options, where);
@@ -409,8 +416,8 @@ void write_graph(const LossAndOutputs& values, const std::string& path, const Ru
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {
   Tape& tape = common_tape(values, "evaluate", where);
+  const InUse::Use use(tape.in_use(), tape_use::asking, "evaluate", &where);
   EngineEvaluator& asked = evaluator_of(tape, "evaluate", where);
-  const std::shared_ptr<Evaluator> kept = tape.evaluator();  // a progress function may replace it
   Report report =
       ask_of_values(values, options, "evaluate", where,
                     [](Engine& engine, Tape& tape, std::span<const ValueId> targets,

@@ -3,7 +3,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <optional>
 
@@ -14,7 +13,6 @@
 #include "autodiff/usable_threads.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
-#include "strategy/base/running.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/base/updates.h"
 #include "strategy/compile/compile.h"
@@ -41,6 +39,8 @@ void require_own(const Tape& tape, std::span<const Var> outputs, const Where& wh
     if (!output.defined() || !output.belongs_to(tape)) throw_foreign(output, "program", where);
   }
 }
+
+constexpr InUse::Purpose of_program{InUse::Level::computes, "it is the tape of a Program"};
 
 }  // namespace
 
@@ -75,6 +75,7 @@ struct Program::State {
   /// Compiles the program of the outputs.
   void compile_outputs(NodeId first_adjoint) {
     const Stopwatch planning;
+    in_use.emplace(tape.in_use(), of_program, "program");
     backward_begins = first_adjoint;
     std::vector<ValueId> present;  // values read during recording
     append_present(tape, present);
@@ -98,6 +99,7 @@ struct Program::State {
   int threads = 1;
   mutable std::atomic<std::uint32_t> runners = 0;  // constructed so far
   Tape tape;
+  std::optional<InUse::Use> in_use;  // from compilation on, because Runners read the tape
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
   std::shared_ptr<const Explanation> explanation;
@@ -242,7 +244,7 @@ struct Runner::State {
   /// shows that it is shared.
   std::map<Instructions::Place, Buffer> given;
   Round round;
-  std::atomic<bool> is_running = false;
+  InUse in_use{"Runner"};
   bool ran = false;
   bool failed = false;  // the last run threw an exception
   double run_seconds = 0;
@@ -261,17 +263,11 @@ struct Runner::State {
     apply_updates(updates, values);
   }
 
+  Report report() const;
+
   /// Reading the clock twice takes as long as a small run, so few small runs are timed.
   bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round.run % 16 == 0; }
 };
-
-namespace {
-
-constexpr const char* runner_runs =
-    "[program] a run of this Runner is in progress; bind tensors, set its part and read results "
-    "before or after it, not in its progress function, and give each thread a Runner of its own";
-
-}  // namespace
 
 Runner::Runner(Program program) : state_(std::make_unique<State>(std::move(program))) {}
 Runner::~Runner() = default;
@@ -279,7 +275,7 @@ Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 
 void Runner::bind(const Var& leaf, const Tensor& tensor) {
-  const Running running(state_->is_running, runner_runs);
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::bind");
   const Tape& tape = state_->program.tape();
   if (!leaf.defined() || !leaf.belongs_to(tape) || !tape.is_leaf(leaf.node())) {
     throw ArgumentError(
@@ -311,14 +307,14 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
 }
 
 void Runner::set_part(std::uint32_t part) {
-  const Running running(state_->is_running, runner_runs);
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::set_part");
   state_->round.part = part;
 }
 
 std::uint32_t Runner::part() const { return state_->round.part; }
 
 void Runner::run() {
-  const Running running(state_->is_running, runner_runs);
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::run");
   const Program::State& program = *state_->program.state_;
   std::optional<Stopwatch> stopwatch;
   if (state_->is_timed()) stopwatch.emplace();
@@ -356,12 +352,12 @@ void Runner::run() {
 }
 
 Tensor Runner::value(const Var& output) const {
-  const Running running(state_->is_running, runner_runs);
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::value");
   return state_->value(output);
 }
 
 Gradients Runner::gradients() const {
-  const Running running(state_->is_running, runner_runs);
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::gradients");
   const Program::State& program = *state_->program.state_;
   if (program.differentiated == 0) {
     throw ArgumentError(
@@ -379,26 +375,30 @@ Gradients Runner::gradients() const {
   for (std::size_t i = 1; i <= program.requested; ++i) {
     outputs.push_back(state_->value(program.outputs[i]));
   }
-  Gradients gradients(state_->value(program.outputs[0]), std::move(entries), report(),
+  Gradients gradients(state_->value(program.outputs[0]), std::move(entries), state_->report(),
                       std::move(outputs));
   for (const Buffer& leaf : state_->leaves) gradients.leaves_.push_back(leaf.get());
   return gradients;
 }
 
 Report Runner::report() const {
-  const Program::State& program = *state_->program.state_;
-  state_->require_ran();
-  Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
-                            program.options.profile);
-  report.explanation = program.explanation;
-  report.thread_problem = thread_problem(program.options.threads);
-  report.memory = program.options.memory;
-  report.predicted_peak = state_->memory.predicted_peak();
-  report.loops = reports_of(program.loops.loops(), state_->executor.notes());
-  report.keep_all_peak += program.loops.withheld();
-  report.planning_seconds = program.planning_seconds;
-  report.plan_reused = state_->round.run > 1;
-  report.run_seconds = state_->run_seconds;
+  const InUse::Use use(state_->in_use, call_in_progress, "Runner::report");
+  return state_->report();
+}
+
+Report Runner::State::report() const {
+  const Program::State& own = *program.state_;
+  require_ran();
+  Report report = report_of(own.tape, own.plan, executor, own.threads, own.options.profile);
+  report.explanation = own.explanation;
+  report.thread_problem = thread_problem(own.options.threads);
+  report.memory = own.options.memory;
+  report.predicted_peak = memory.predicted_peak();
+  report.loops = reports_of(own.loops.loops(), executor.notes());
+  report.keep_all_peak += own.loops.withheld();
+  report.planning_seconds = own.planning_seconds;
+  report.plan_reused = round.run > 1;
+  report.run_seconds = run_seconds;
   return report;
 }
 

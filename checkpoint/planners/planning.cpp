@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "autodiff/in_use.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/lowest.h"
 #include "checkpoint/roomy_layout.h"
@@ -166,7 +167,10 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
 std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> known) {
   std::vector<Measured> measured = proposed_;
   if (measured.empty()) {
-    std::vector<Proposal> proposals = planner_.propose(graph_, limit);
+    std::vector<Proposal> proposals = [&] {
+      const UserCall user;  // it may be a planner of the user
+      return planner_.propose(graph_, limit);
+    }();
     if (proposals.empty()) {
       throw ArgumentError("[planner] the planner '" + planner_.name() +
                           "' proposed no schedule; return at least one, also for a "

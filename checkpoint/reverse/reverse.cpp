@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "autodiff/enumerators.h"
+#include "autodiff/in_use.h"
 #include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/reverse/reverse_run.h"
@@ -300,6 +301,7 @@ struct ReverseRunner::Parts {
   ReverseOptions own_options;  // of this process
   Where where;
   ReverseReport report;
+  InUse in_use{"ReverseDriver"};
 
   bool run(ReverseChain& chain);
   ReverseForecast forecast(ReverseChain& chain) const;
@@ -317,10 +319,12 @@ ReverseRunner& ReverseRunner::operator=(ReverseRunner&&) noexcept = default;
 const ReverseReport& ReverseRunner::report() const { return parts_->report; }
 
 bool ReverseRunner::run(ReverseChain& chain) {
+  const InUse::Use use(parts_->in_use, call_in_progress, "ReverseDriver::run", &parts_->where);
   return with_group(parts_->own_options.group.get(), [&] { return parts_->run(chain); });
 }
 
 ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
+  const InUse::Use use(parts_->in_use, call_in_progress, "ReverseDriver::forecast", &parts_->where);
   return with_group(parts_->own_options.group.get(), [&] { return parts_->forecast(chain); });
 }
 

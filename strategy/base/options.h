@@ -78,7 +78,8 @@ struct RunOptions {
   /// Called while the run goes on: about a hundred times for its schedule, and for each pass
   /// through a loop. Loops inside of a loop or a `checkpoint` are not reported. Pipelines and
   /// devices count the steps of all their parts. Calls come from the threads of the run, one at a
-  /// time. An exception ends the run. To ask for a value of the tape that runs is a `TapeError`.
+  /// time. An exception ends the run. To change the tape that runs, or to ask for a value that it
+  /// has not computed, is a `TapeError`; so is a use of its evaluator, `Runner` or `Execution`.
   /// Null: no calls. Not called during planning, nor by what eager and hybrid modes compute while
   /// they record.
   std::shared_ptr<const ProgressFunction> progress = nullptr;

@@ -16,7 +16,10 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
   for (const Tensor& parameter : parameters) inputs.push_back(tape.parameter(parameter, {}, where));
   std::vector<Var> examples;
   for (const Tensor& tensor : batch) examples.push_back(tape.constant(tensor, {}, where));
-  LossAndOutputs made = model(tape, inputs, examples);
+  LossAndOutputs made = [&] {
+    const InUse::Use use(tape.in_use(), tape_use::inner_program, "execution", &where);
+    return model(tape, inputs, examples);
+  }();
   const auto require_own = [&](const Var& value) {
     if (value.defined() && value.belongs_to(tape)) return;
     throw ArgumentError("execution",

@@ -1,7 +1,6 @@
 #include "strategy/evaluators/engine.h"
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
 #include "autodiff/execute.h"
@@ -9,11 +8,11 @@
 #include "checkpoint/block.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/base/profile.h"
-#include "strategy/base/running.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/compile.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/evaluators/collected_runs.h"
+#include "strategy/evaluators/evaluators.h"
 #include "strategy/evaluators/result_cache.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/run/present.h"
@@ -38,14 +37,22 @@ void begin_with_current(Tape& tape, std::span<const ValueId> targets, const RunO
   if (options.memory_budget != unlimited) tape.force_out_outdated();
 }
 
-constexpr const char* engine_runs =
-    "[evaluate] a run of this tape's evaluator is in progress; ask for values and plans before or "
-    "after it, not in its progress function, its operations or another thread";
+/// The engine and a tape, while a run or plan is made. Nodes of the tape cannot change.
+class Engaged {
+ public:
+  Engaged(InUse& engine, Tape& tape, const char* function)
+      : engine_(engine, engine_is_running, function),
+        tape_(tape.in_use(), tape_use::computing, function) {}
+
+ private:
+  InUse::Use engine_;
+  InUse::Use tape_;
+};
 
 }  // namespace
 
 struct Engine::State {
-  std::atomic<bool> is_running = false;
+  InUse in_use{"evaluator"};
   TapeRunner runner;
   ProgramCache cache;
   LoopBudgets loops;
@@ -83,7 +90,7 @@ struct Engine::State {
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
                     CompileLog* log = nullptr) {
     check(options);
-    const Running running(is_running, engine_runs);
+    const Engaged engaged(in_use, tape, "plan");
     tape.notice_writes();
     tape.require_current(targets);
     require_leaves(tape, targets);
@@ -278,7 +285,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  const Running running(state_->is_running, engine_runs);
+  const Engaged engaged(state_->in_use, tape, "evaluate");
   begin_with_current(tape, targets, options);
   require_leaves(tape, targets);
   if (options.memory == AllocationPolicy::cached) {
@@ -293,7 +300,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, std::span<const Value
   check(options);
   if (options.memory == AllocationPolicy::cached)
     return {};  // such runs differ from one to the next
-  const Running running(state_->is_running, engine_runs);
+  const Engaged engaged(state_->in_use, tape, "backward");
   begin_with_current(tape, values, options);
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, values);
@@ -327,8 +334,10 @@ void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); 
 
 void Engine::set_observer(RunObserver* observer) { state_->observer = observer; }
 
+InUse& Engine::in_use() { return state_->in_use; }
+
 void Engine::release_arena() {
-  const Running running(state_->is_running, engine_runs);
+  state_->in_use.require(InUse::Level::alone, "release_memory");
   state_->runner.memory().give_up();
   state_->results.reset();
 }
@@ -342,6 +351,7 @@ void Engine::add_collected(const Report& run) { state_->collected.add(run); }
 Report Engine::take_collected() { return state_->collected.take(); }
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
+  const Engaged engaged(state_->in_use, tape, "compute");
   if (options.stop.stop_requested()) RunControl::throw_stopped();
   const int threads = checked_threads(options.threads);
   const Meter& meter = state_->runner.memory().meter();

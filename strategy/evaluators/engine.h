@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/in_use.h"
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
 #include "strategy/base/dump_level.h"
@@ -88,6 +89,8 @@ class Engine {
   void set_free_memory(FreeMemory free);
   /// Sets the observer of later runs that have a backward part. Null: none.
   void set_observer(RunObserver* observer);
+  /// For uses by evaluators. It is in use while a run or plan is in progress.
+  InUse& in_use();
   /// Returns the memory kept for the next run to the system, except what is still held.
   void release_arena();
   /// From now on a run may reuse the memory of a larger run, not only of one of equal size. This is

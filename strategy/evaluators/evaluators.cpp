@@ -18,6 +18,16 @@ const Meter& EngineEvaluator::meter() const { return engine_->meter(); }
 
 std::uint64_t EngineEvaluator::plans_made() const { return engine_->plans_made(); }
 
+void EngineEvaluator::set_engine(std::shared_ptr<Engine> engine) {
+  engine_->in_use().require(InUse::Level::alone, "set_engine");
+  engine_ = std::move(engine);
+}
+
+void EngineEvaluator::set_memory_budget(Bytes budget) {
+  engine_->in_use().require(InUse::Level::alone, "set_memory_budget");
+  options_.memory_budget = budget;
+}
+
 void EngineEvaluator::release_memory() { engine_->release_arena(); }
 
 void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }

@@ -8,6 +8,7 @@
 
 #include "autodiff/evaluator.h"
 #include "autodiff/export.h"
+#include "autodiff/in_use.h"
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
 #include "strategy/base/options.h"
@@ -17,7 +18,12 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 class Engine;
 
-/// An evaluator with an engine, which compiles and runs tapes and keeps plans. `backward` runs on
+/// The purpose for which engines are in use.
+inline constexpr InUse::Purpose engine_is_running{InUse::Level::computes,
+                                                  "a run or plan of this evaluator is in progress"};
+
+/// An evaluator with an engine, which compiles and runs tapes and keeps plans. Members that change
+/// it throw `TapeError` while it runs or plans a tape. `backward` runs on
 /// it, and gives a lazy one to a tape without an evaluator. Tapes that share an evaluator share
 /// plans and memory.
 class EngineEvaluator : public Evaluator {
@@ -50,12 +56,12 @@ class EngineEvaluator : public Evaluator {
   /// The engine that compiles and runs; evaluators with one engine share plans and memory.
   Engine& engine() { return *engine_; }
   /// Sets the engine of later computations. Only before anything was recorded with this evaluator.
-  void set_engine(std::shared_ptr<Engine> engine) { engine_ = std::move(engine); }
+  void set_engine(std::shared_ptr<Engine> engine);
   /// The options that were given, with the budget that was set last.
   const RunOptions& options() const { return options_; }
   /// Sets the budget of later computations. Not for an eager evaluator, which has already applied
   /// its own.
-  virtual void set_memory_budget(Bytes budget) { options_.memory_budget = budget; }
+  virtual void set_memory_budget(Bytes budget);
 
   /// The engine, for `set_engine` of another evaluator.
   const std::shared_ptr<Engine>& shared_engine() const { return engine_; }

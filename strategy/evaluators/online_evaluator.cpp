@@ -63,6 +63,7 @@ RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
 template <class F>
 void OnlineEvaluator::decide(Tape& tape, F f) {
   engine().release_arena();
+  const InUse::Use use(engine().in_use(), engine_is_running, "record");
   if (!follows(tape)) start_over(tape);
   const int threads = Engine::threads(options());
   while (graph_.node_count() < tape.node_count())

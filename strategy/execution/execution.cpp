@@ -4,7 +4,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -18,7 +17,6 @@
 #include "strategy/base/parameters.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
-#include "strategy/base/running.h"
 #include "strategy/base/updates.h"
 #include "strategy/execution/batch_cut.h"
 #include "strategy/execution/replica.h"
@@ -37,10 +35,6 @@ std::vector<Tensor> copies_of(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) copies.push_back(tensor.clone());
   return copies;
 }
-
-constexpr const char* execution_runs =
-    "[execution] a call of this Execution is in progress; make the next one after it, not in its "
-    "model or progress function, and give each thread an Execution of its own";
 
 }  // namespace
 
@@ -193,7 +187,7 @@ struct Execution::State {
   LossReduction reduction;
   int threads;
   tbb::task_arena arena;
-  std::atomic<bool> is_running = false;
+  InUse in_use{"Execution"};
   std::optional<LossScaler> scaler;
   std::mutex scaling;
   std::optional<Pipeline> pipeline;
@@ -219,7 +213,7 @@ Execution& Execution::operator=(Execution&&) noexcept = default;
 Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> batch, Where where) {
   State& state = *state_;
-  const Running running(state.is_running, execution_runs);
+  const InUse::Use use(state.in_use, call_in_progress, "Execution::gradients", &where);
   if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
         "execution", "the strategy has gradient = none; call value(), or choose another gradient",
@@ -311,7 +305,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
                         std::span<const Tensor> batch, Where where) {
   State& state = *state_;
-  const Running running(state.is_running, execution_runs);
+  const InUse::Use use(state.in_use, call_in_progress, "Execution::value", &where);
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report, where);
   state.begin(BatchResults::values, parameters, batch, 1);
   state.value_count.clear();
@@ -357,6 +351,7 @@ void Execution::check_state(const NamedTensors& state) const {
 }
 
 void Execution::load_state(const NamedTensors& state) {
+  const InUse::Use use(state_->in_use, call_in_progress, "Execution::load_state");
   check_state(state);
   const StateEntries entries(state, "execution");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));

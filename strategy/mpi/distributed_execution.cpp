@@ -152,6 +152,7 @@ struct DistributedExecution::State {
     is_broadcast = true;
   }
 
+  InUse in_use{"DistributedExecution"};
   RankWorld& world;
   ExecutionStrategy strategy;
   DistributedOptions options;
@@ -178,22 +179,27 @@ DistributedExecution::DistributedExecution(DistributedExecution&&) noexcept = de
 DistributedExecution& DistributedExecution::operator=(DistributedExecution&&) noexcept = default;
 
 void DistributedExecution::broadcast(std::span<const Tensor> parameters) {
+  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::broadcast");
   state_->broadcast(parameters);
 }
 
 void DistributedExecution::verify(std::span<const Tensor> parameters) {
+  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::verify");
   verify_parameters(state_->world.link(), parameters);
 }
 
 Gradients DistributedExecution::gradients(const ModelFunction& loss,
                                           std::span<const Tensor> parameters,
                                           std::span<const Tensor> batch, Where where) {
+  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::gradients");
   return state_->step({loss, parameters, batch, true, state_->is_verification_due(), where});
 }
 
 Gradients DistributedExecution::gradients_of_shard(const ModelFunction& loss,
                                                    std::span<const Tensor> parameters,
                                                    std::span<const Tensor> shard, Where where) {
+  const InUse::Use use(state_->in_use, call_in_progress,
+                       "DistributedExecution::gradients_of_shard");
   return state_->step({loss, parameters, shard, false, state_->is_verification_due(), where});
 }
 
@@ -247,6 +253,7 @@ void DistributedExecution::check_state(const NamedTensors& state) const {
 }
 
 void DistributedExecution::load_state(const NamedTensors& state) {
+  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::load_state");
   check_state(state);
   const StateEntries entries(state, "ranks");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));

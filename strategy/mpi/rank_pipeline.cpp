@@ -47,6 +47,7 @@ Gradients RankPipeline::step(const Input& input) {
 
   const Stopwatch running;
   try {
+    const std::list<InUse::Use> in_use = flow_.use_tapes();
     const auto add = [&](int m, std::size_t i, std::byte* gradient) {
       step->sums.add(m, i, gradient);
     };

@@ -61,6 +61,7 @@ GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType&
 }
 
 void GradientAccumulator::register_parameter(std::string name, const ValueType& type) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::register_parameter");
   if (name.empty()) refuse("a parameter, " + to_string(type) + ", has no name; give one");
   if (index_.contains(name)) refuse("there are two parameters " + in_quotes(name) + "; rename one");
   require_nothing_given();
@@ -185,6 +186,7 @@ void GradientAccumulator::require_same_parameters(const Gradients& gradients) co
 // Micro-batches -----------------------------------------------------------------------------------
 
 void GradientAccumulator::accumulate(std::string_view name, const Tensor& gradient) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::accumulate");
   require_open();
   Parameter& parameter = parameters_[index_of(name)];
   require_fits(parameter, gradient);
@@ -196,10 +198,16 @@ void GradientAccumulator::accumulate(std::string_view name, const Tensor& gradie
 }
 
 void GradientAccumulator::discard() {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::discard");
+  forget_given();
+}
+
+void GradientAccumulator::forget_given() {
   for (Parameter& parameter : parameters_) parameter.given = {};
 }
 
 bool GradientAccumulator::step(std::int64_t examples) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step");
   require_open();
   require_parameters();
   require_examples(examples);
@@ -211,6 +219,7 @@ bool GradientAccumulator::step(std::int64_t examples) {
 }
 
 bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examples) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step");
   require_open();
   require_parameters();
   require_nothing_given();
@@ -229,11 +238,13 @@ bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examp
 }
 
 bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step");
   give(gradients, examples);
   return add_given(examples, Taking::copies);
 }
 
 bool GradientAccumulator::step_taking(Gradients gradients, std::int64_t examples) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step_taking");
   give(gradients, examples);
   {
     const Gradients dropped = std::move(gradients);
@@ -317,7 +328,7 @@ bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
     }
   });
   divided_ = is_due;
-  discard();
+  forget_given();
   return is_due;
 }
 
@@ -366,6 +377,7 @@ void GradientAccumulator::finish() {
 }
 
 Gradients GradientAccumulator::gradients() {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::gradients");
   if (count_ > 0 && !report_) {
     refuse(
         "no micro-batch was given as Gradients, so there are no parameters to update; call "
@@ -383,6 +395,7 @@ Gradients GradientAccumulator::gradients() {
 }
 
 Tensor GradientAccumulator::gradient(std::string_view name) {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::gradient");
   const Parameter& parameter = parameters_[index_of(name)];
   if (!is_midway()) {
     finish();
@@ -398,6 +411,7 @@ Tensor GradientAccumulator::gradient(std::string_view name) {
 }
 
 double GradientAccumulator::norm() {
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::norm");
   if (is_midway()) {
     require_accumulated();
     return norm_midway();
@@ -407,7 +421,8 @@ double GradientAccumulator::norm() {
 }
 
 void GradientAccumulator::reset() {
-  discard();
+  const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::reset");
+  forget_given();
   for (Parameter& parameter : parameters_) {
     parameter.var = {};
     parameter.value = {};

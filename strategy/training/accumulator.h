@@ -10,6 +10,7 @@
 
 #include "autodiff/default_options.h"
 #include "autodiff/export.h"
+#include "autodiff/in_use.h"
 #include "strategy/backward.h"
 #include "strategy/training/safetensors.h"
 
@@ -158,6 +159,7 @@ class GradientAccumulator {
     const Tensor& gradient() const { return rounded.defined() ? rounded : sum; }
   };
 
+  void forget_given();
   void register_all(const Gradients& gradients);
   std::size_t index_of(std::string_view name) const;
 
@@ -184,6 +186,7 @@ class GradientAccumulator {
   double norm_midway() const;
   void finish();
 
+  InUse in_use_{"accumulator"};
   AccumulatorOptions options_;
   std::vector<Parameter> parameters_;
   std::map<std::string, std::size_t, std::less<>> index_;

@@ -69,6 +69,7 @@ Optimizer::Optimizer(Common common) : common_(std::move(common)) {
 }
 
 void Optimizer::set_learning_rate(double rate) {
+  in_use_.require(InUse::Level::alone, "Optimizer::set_learning_rate");
   require_not_negative(common_.name, "the learning rate", rate);
   if (!std::isfinite(rate)) {
     throw ArgumentError("[" + common_.name +
@@ -171,6 +172,7 @@ std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> 
 }
 
 void Optimizer::step(const Gradients& gradients) {
+  const InUse::Use use(in_use_, call_in_progress, "Optimizer::step");
   if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
   if (!started_) start(entries);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/in_use.h"
 #include "strategy/backward.h"
 #include "strategy/training/adafactor.h"
 #include "strategy/training/adam.h"
@@ -139,6 +140,7 @@ class Optimizer {
   void require_slots_of(const Loaded& loaded, const std::string& key, const ValueType& type) const;
   std::vector<Tensor> loaded_slots(const Loaded& loaded, const Kept& kept) const;
 
+  InUse in_use_{"optimizer"};
   Common common_;
   double learning_rate_ = 0;
   std::int64_t steps_ = 0;

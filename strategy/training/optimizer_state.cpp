@@ -141,6 +141,7 @@ void Optimizer::check_state(const NamedTensors& state) const {
 }
 
 void Optimizer::load_state(const NamedTensors& state) {
+  const InUse::Use use(in_use_, call_in_progress, "Optimizer::load_state");
   check_state(state);
   Loaded loaded = read(state);
   for (auto& [entry, tensor] : loaded.entries) tensor = tensor.clone();

@@ -11,6 +11,7 @@
 #include "tests/catch.h"
 #include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
+#include "tests/programs/program_misuses.h"
 #include "tests/programs/program_passes.h"
 #include "tests/strategy/export/lacks_c_compiler.h"
 
@@ -115,6 +116,18 @@ TEST_CASE("results of random programs outlive what made them, and their Vars bec
     for (std::uint64_t seed = first; seed < first + programs; ++seed) {
       const ProgramText text = program_of(seed);
       const auto problem = problem_of_lifetimes(text, reference_of(text));
+      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
+  }
+}
+
+TEST_CASE("random programs have the same bits where functions of the user misbehave") {
+  const auto programs = static_cast<std::uint64_t>(cases(400));
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
+    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+      const ProgramText text = program_of(seed);
+      const auto problem = problem_of_misuse(text, reference_of(text));
       INFO("program " << to_string(text) << "\n" << problem.value_or(""));
       CHECK_FALSE(problem.has_value());
     }

@@ -24,6 +24,7 @@
 #include "tests/programs/program_builds.h"
 #include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
+#include "tests/programs/program_misuses.h"
 #include "tests/programs/program_passes.h"
 
 namespace palimpsest {
@@ -52,7 +53,8 @@ class Check {
   explicit Check(ProgramText text) : text_(std::move(text)) {}
 
   /// The problem in a cell. The first cell also checks passes, where that does not take long. The
-  /// second one checks lifetimes, and the third one of some programs checks exported C.
+  /// second one checks lifetimes, the third one of some programs checks exported C, and the fourth
+  /// one checks functions of the user that misbehave.
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
@@ -67,6 +69,9 @@ class Check {
     constexpr std::uint64_t programs_per_exported_one = 16;  // the C compiler takes 0.3 s
     if (cell == 2 && text_.seed % programs_per_exported_one == 0) {
       if (auto problem = problem_in_c(text_, expected_)) return problem;
+    }
+    if (cell == 3) {
+      if (auto problem = problem_of_misuse(text_, expected_)) return problem;
     }
     return problem_in(text_, cell_of(text_.seed, cell), expected_);
   }

@@ -113,6 +113,7 @@ struct LayerCheckpointer::State {
   void require_current() const;
   LayerGradients backward(const Tensor& adjoint, Tensor loss, const LayerExtras& of_loss);
 
+  InUse in_use{"LayerCheckpointer"};
   LayerModel model;
   LayerCheckpointing checkpointing;
   std::vector<StageFunction> stages;
@@ -218,6 +219,7 @@ const Meter& LayerCheckpointer::meter() const { return state_->meter; }
 LayerUse LayerCheckpointer::use() const { return state_->last_run().use(); }
 
 void LayerCheckpointer::release() {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::release");
   state_->run.reset();
   state_->evaluator->engine().release_arena();
 }
@@ -236,6 +238,7 @@ Var LayerCheckpointer::parameter(int layer, int index, Sublayer sublayer) const 
 }
 
 Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::forward");
   if (!input.defined()) throw ArgumentError("[layers] the input is empty; give a tensor");
   state_->run.reset();
   if (state_->is_dynamic()) state_->measure(input.type());
@@ -249,6 +252,7 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
 }
 
 Tensor LayerCheckpointer::activation(int layer, Sublayer sublayer) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::activation");
   LayerRun& run = state_->last_run();
   const std::size_t stage = state_->stage_of(layer, sublayer, true);
   if (!run.is_kept(stage)) state_->require_current();
@@ -260,6 +264,7 @@ bool LayerCheckpointer::is_kept(int layer, Sublayer sublayer) const {
 }
 
 void LayerCheckpointer::save(int layer, Sublayer sublayer) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::save");
   LayerRun& run = state_->last_run();
   const std::size_t stage = state_->stage_of(layer, sublayer, false);
   const std::optional<int> most = state_->checkpointing.max_kept;
@@ -273,6 +278,7 @@ void LayerCheckpointer::save(int layer, Sublayer sublayer) {
 }
 
 LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::backward");
   const ValueType& type = state_->last_run().output().type();
   if (!adjoint.defined() || adjoint.shape() != type.shape) {
     throw ShapeError("[layers] the output is " + to_string(type) +
@@ -288,6 +294,7 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
 
 LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(const Var&)>& loss,
                                            Where where) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::backward");
   const LayerRun& run = state_->last_run();
   detail::require_function(loss, "layers", "the loss", "records a loss of the output", where);
   std::unique_ptr<Tape> tape = run.tape_behind();
@@ -314,6 +321,7 @@ LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(co
 }
 
 LayerForecast LayerCheckpointer::forecast(const ValueType& input) {
+  const InUse::Use use(state_->in_use, call_in_progress, "LayerCheckpointer::forecast");
   state_->measure(input);
   return simulate(state_->sizes, state_->segments);
 }

@@ -108,7 +108,9 @@ Report ModelParallel::run(const Known& known, const Tape& tape, const DeviceOutp
 }
 
 Gradients ModelParallel::gradients(const LossAndOutputs& values) {
+  const InUse::Use use_of_recorded(values.loss.tape().in_use(), tape_use::asking, "devices");
   const LossAndOutputs computed = computed_for(*evaluator_, values);
+  const InUse::Use use(computed.loss.tape().in_use(), tape_use::asking, "devices");
   const Known& known = find_or_plan(values, computed, true);
   const Meter meter;
   const Tensor made = new_tensor(meter, computed.loss.type());
@@ -125,15 +127,21 @@ Gradients ModelParallel::gradients(const LossAndOutputs& values) {
     tensors.push_back(new_tensor(meter, output.type()));
     outputs.outputs.push_back(tensors.back().raw());
   }
+  const InUse::Use run_of_recorded(values.loss.tape().in_use(), tape_use::computing, "devices");
+  const InUse::Use run_of_computed(computed.loss.tape().in_use(), tape_use::computing, "devices");
   Report report = run(known, computed.loss.tape(), outputs, meter);
   return Gradients(made, std::move(entries), std::move(report), std::move(tensors));
 }
 
 Tensor ModelParallel::value(const Var& value, Report& report) {
+  const InUse::Use use_of_recorded(value.tape().in_use(), tape_use::asking, "devices");
   const Var computed = evaluator_->computed_for(value.tape(), {&value, 1})[0];
+  const InUse::Use use(computed.tape().in_use(), tape_use::asking, "devices");
   const Known& known = find_or_plan(value, computed, false);
   const Meter meter;
   Tensor made = new_tensor(meter, computed.type());
+  const InUse::Use run_of_recorded(value.tape().in_use(), tape_use::computing, "devices");
+  const InUse::Use run_of_computed(computed.tape().in_use(), tape_use::computing, "devices");
   report = run(known, computed.tape(), {made.raw(), {}, {}}, meter);
   return made;
 }

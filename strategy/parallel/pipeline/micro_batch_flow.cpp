@@ -124,6 +124,7 @@ void MicroBatchFlow::find_programs() {
 void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
   const Stopwatch observer;
   find_programs();
+  const std::list<InUse::Use> in_use = use_tapes();
   RunOptions options = strategy_.run_options();
   if (!with_gradients_) options.planner = nullptr;
   if (plan_ != nullptr && takes_free_memory(options) &&
@@ -163,6 +164,15 @@ std::vector<ValueType> MicroBatchFlow::gradient_types() const {
 }
 
 std::vector<Var> MicroBatchFlow::parameters() const { return parameters_of(*tapes_.back()); }
+
+std::list<InUse::Use> MicroBatchFlow::use_tapes() const {
+  std::list<InUse::Use> uses;  // the last one first, as it ends first
+  for (std::size_t m = 0; m < outcomes_.size(); ++m) {
+    uses.emplace_front(tapes_[m]->in_use(), tape_use::computing, "pipeline");
+    uses.emplace_front(outcomes_[m].tape().in_use(), tape_use::computing, "pipeline");
+  }
+  return uses;
+}
 
 std::vector<MicroBatch> MicroBatchFlow::micro_batches() const {
   std::vector<MicroBatch> batches;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -60,6 +61,8 @@ class MicroBatchFlow {
   std::vector<ValueType> gradient_types() const;
   /// The parameters, as recorded last.
   std::vector<Var> parameters() const;
+  /// While it exists, functions of the user cannot change the tapes of the micro-batches.
+  std::list<InUse::Use> use_tapes() const;
 
   /// The micro-batches to run. The caller fills in where results are written.
   std::vector<MicroBatch> micro_batches() const;

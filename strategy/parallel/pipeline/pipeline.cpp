@@ -97,6 +97,7 @@ PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Te
 Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
                      const PipelineRunner::TakeGradient& take, const Meter& outputs) {
   const Stopwatch running;
+  const std::list<InUse::Use> in_use = flow.use_tapes();
   Report report = runner_.run(flow.plan(), flow.order(), micro_batches, take, strategy_.run);
   report.run_seconds = running.seconds();
   report.threads = threads_;

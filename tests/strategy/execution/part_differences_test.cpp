@@ -122,7 +122,7 @@ TEST_CASE("execution: a call inside a call is refused, and the outer one goes on
     is_inner = false;
     CHECK(execution.gradients(model, parameters, batch).loss().item() == expected);
     for (const std::string& error : errors) {
-      CHECK_THAT(error, Contains("[execution] a call of this Execution is in progress"));
+      CHECK_THAT(error, Contains("the Execution is in use: a call of it is in progress"));
     }
   }
 }
