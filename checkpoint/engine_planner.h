@@ -24,6 +24,16 @@ class EnginePlanner : public Planner {
     static_cast<void>(keep_all_peak);
     return budget;
   }
+  /// The planner with a limit of these bytes, for a program that takes them when its loops hold all
+  /// their states. A graph does not show that, since its loops may hold fewer. `unlimited`: without
+  /// a limit. Null for a planner that has none.
+  virtual PlannerPtr with_keep_all(Bytes keep_all_peak) const {
+    static_cast<void>(keep_all_peak);
+    return nullptr;
+  }
+  /// Most states, including the first one, that a loop of `steps` steps holds at a time. All,
+  /// unless the planner's settings say how much is recomputed whatever the budget is.
+  virtual std::uint32_t states_of_loop(std::uint32_t steps) const { return steps; }
   /// Tells the user which setting allows `bytes`, when `limit` does not at any budget.
   virtual std::string how_to_allow(Bytes bytes, Bytes keep_all_peak) const {
     static_cast<void>(bytes), static_cast<void>(keep_all_peak);

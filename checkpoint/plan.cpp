@@ -45,16 +45,22 @@ bool Plan::recomputes(NodeId node) const {
 
 std::string Plan::summary() const {
   return summarize(planner, predicted_peak(), std::max(keep_all_peak, predicted_peak()),
-                   simulation.computed, simulation.recomputed, compute_overhead());
+                   simulation.computed, simulation.recomputed, compute_overhead(), loop_steps,
+                   recomputed_loop_steps);
 }
 
 std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_peak,
-                      std::uint32_t computed, std::uint32_t recomputed, double overhead) {
+                      std::uint32_t computed, std::uint32_t recomputed, double overhead,
+                      std::uint64_t loop_steps, std::uint64_t recomputed_loop_steps) {
   const double share =
       keep_all_peak > 0 ? static_cast<double>(peak) / static_cast<double>(keep_all_peak) : 1.0;
+  std::string steps = std::to_string(recomputed) + " of " + std::to_string(computed) + " steps";
+  if (recomputed_loop_steps > 0) {
+    steps += " and " + std::to_string(recomputed_loop_steps) + " of " + std::to_string(loop_steps) +
+             " steps of loops";
+  }
   return planner + ": peak " + format_bytes(peak) + " (" + percent(share) + " of keep-all), " +
-         std::to_string(recomputed) + " of " + std::to_string(computed) + " steps recompute, " +
-         percent(overhead) + " extra work";
+         steps + " recompute, " + percent(overhead) + " extra work";
 }
 
 }  // namespace palimpsest

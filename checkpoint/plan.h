@@ -52,9 +52,10 @@ struct Plan {
   Schedule schedule;  ///< of nodes of the planned graph; see `runs`
   Simulation simulation;
   Layout layout;
-  std::string planner;      ///< the planner that made it
-  Bytes keep_all_peak = 0;  ///< approximate bytes of an arena when nothing is recomputed
-  Bytes budget = 0;         ///< the requested budget
+  std::string planner;  ///< the planner that made it
+  /// Approximate bytes of an arena when nothing is recomputed and loops hold all their states.
+  Bytes keep_all_peak = 0;
+  Bytes budget = 0;  ///< the requested budget
   std::vector<Candidate> candidates =
       {};  ///< cheapest first; empty when keep-all was taken at once
   /// By node of the tape, how often the plan runs it, alone or as part of a group. It is 0 for
@@ -63,6 +64,11 @@ struct Plan {
   /// Predicted seconds of a run without a budget; 0 means `simulation.one_pass_cost`. The two
   /// differ for a program that is fused or simplified differently within a budget.
   double keep_all_cost = 0;
+  /// Forward steps of the differentiated loops of the tape, and those of them that a run without a
+  /// budget does not take. A loop of unknown length counts with 1,000 steps. 0 in plans made by
+  /// `make_plan`.
+  std::uint64_t loop_steps = 0;
+  std::uint64_t recomputed_loop_steps = 0;
 
   /// Upper bound on the bytes the run will take: the arena.
   Bytes predicted_peak() const { return layout.size; }
@@ -83,7 +89,8 @@ struct Plan {
 
 /// The line of `Plan::summary` for these numbers.
 std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_peak,
-                      std::uint32_t computed, std::uint32_t recomputed, double overhead);
+                      std::uint32_t computed, std::uint32_t recomputed, double overhead,
+                      std::uint64_t loop_steps = 0, std::uint64_t recomputed_loop_steps = 0);
 
 /// A budget that never binds.
 inline constexpr Bytes unlimited = INT64_MAX;

@@ -395,7 +395,6 @@ Report Runner::State::report() const {
   report.memory = own.options.memory;
   report.predicted_peak = memory.predicted_peak();
   report.loops = reports_of(own.loops.loops(), executor.notes());
-  report.keep_all_peak += own.loops.withheld();
   report.planning_seconds = own.planning_seconds;
   report.plan_reused = round.run > 1;
   report.run_seconds = run_seconds;

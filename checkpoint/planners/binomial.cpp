@@ -1,5 +1,6 @@
 #include "checkpoint/chains/binomial.h"
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/stages.h"
 #include "checkpoint/schedule.h"
@@ -8,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-class BinomialPlanner final : public Planner {
+class BinomialPlanner final : public EnginePlanner {
  public:
   explicit BinomialPlanner(BinomialSettings settings) : snapshots_(settings.snapshots) {
     binomial_forward_steps(1, snapshots_);  // checks the number
@@ -42,6 +43,8 @@ class BinomialPlanner final : public Planner {
     }
     return {drop_after_last_use(graph, order.nodes())};
   }
+
+  std::uint32_t states_of_loop(std::uint32_t) const override { return snapshots_; }
 
  private:
   void check(const Graph& graph, std::uint32_t stages) const {

@@ -1,12 +1,13 @@
-#include "checkpoint/rematerialize.h"
-
 #include <algorithm>
+
+#include "checkpoint/engine_planner.h"
+#include "checkpoint/rematerialize.h"
 
 namespace palimpsest {
 
 namespace {
 
-class UniformPlanner final : public Planner {
+class UniformPlanner final : public EnginePlanner {
  public:
   explicit UniformPlanner(Uniform settings) : settings_(settings) {
     if ((settings.segments == 0) == (settings.every == 0)) {
@@ -24,6 +25,11 @@ class UniformPlanner final : public Planner {
 
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return {recompute_segments(graph, all_but_last(segments_of(graph)))};
+  }
+
+  std::uint32_t states_of_loop(std::uint32_t steps) const override {
+    if (settings_.segments > 0) return settings_.segments;
+    return steps / settings_.every + (steps % settings_.every > 0 ? 1 : 0);
   }
 
  private:

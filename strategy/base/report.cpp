@@ -20,7 +20,14 @@ Bytes resident_size() {
 }
 
 std::string Report::summary() const {
-  return summarize(planner, predicted_peak, keep_all_peak, computed, recomputed, compute_overhead);
+  std::uint64_t loop_steps = 0;
+  std::uint64_t recomputed_loop_steps = 0;
+  for (const Loop& loop : loops) {
+    loop_steps += loop.forward_steps;
+    recomputed_loop_steps += loop.recomputed_steps;
+  }
+  return summarize(planner, predicted_peak, keep_all_peak, computed, recomputed, compute_overhead,
+                   loop_steps, recomputed_loop_steps);
 }
 
 double Report::idle() const {

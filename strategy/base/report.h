@@ -114,6 +114,8 @@ struct Report {
     /// Steps run, including those run to be differentiated. Counted for a `while_loop`; for others
     /// as its schedule says.
     std::uint64_t forward_steps = 0;
+    /// Of these, the steps that a run without a budget does not take.
+    std::uint64_t recomputed_steps = 0;
     /// States that its schedule writes to disk and reads. They include the first one, which is not
     /// really transferred. For a `while_loop`, those of the run.
     std::uint64_t disk_writes = 0;

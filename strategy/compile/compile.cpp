@@ -3,6 +3,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "strategy/compile/cache_budget.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/compile/plan_pass.h"
+#include "strategy/compile/tape_plans.h"
 #include "strategy/compile/verify_passes.h"
 #include "strategy/compile/verify_plan.h"
 #include "strategy/explain/explanation.h"
@@ -34,7 +36,10 @@ class Passes {
     if (context_.loops == nullptr) return {};
     auto refusal = context_.loops->reserve(tape_, spec_, options_);
     if (log_ != nullptr) log_->loop_state_budgets(context_.loops->summary());
-    return refusal;
+    if (refusal) return refusal;
+    loops_keep_all_ = context_.loops->keep_all();
+    options_.planner = planner_for(options_, loops_keep_all_);
+    return {};
   }
 
   void eliminate_common_subexpressions() {
@@ -69,6 +74,7 @@ class Passes {
     }
     if (!found) return found.refusal();
     found_.emplace(std::move(*found));
+    note_keep_all();
     const Lowered& lowered = *found_->lowered;
     const bool is_new = found_->version->compiled == nullptr;
     if (is_new && verifies_passes()) verify(lowered.graph(), *found_->version->plan);
@@ -77,6 +83,31 @@ class Passes {
       log_->planned(tape_, lowered, *found_->version->plan);
     }
     return {};
+  }
+
+  /// Compares the plan with a run without a budget. Loops that hold fewer states than there would
+  /// be in it do not show in the graph.
+  void note_keep_all() {
+    PlanVersion& version = *found_->version;
+    Plan plan = *version.plan;
+    plan.keep_all_cost = found_->keep_all_cost;
+    if (loops_keep_all_) {
+      plan.keep_all_cost = loops_keep_all_->seconds;
+      plan.keep_all_peak = loops_keep_all_->peak;
+    }
+    if (context_.loops != nullptr) {
+      plan.loop_steps = plan.recomputed_loop_steps = 0;
+      for (const Explanation::LoopSteps& loop : context_.loops->steps()) {
+        plan.loop_steps += loop.run;
+        plan.recomputed_loop_steps += loop.repeated;
+      }
+    }
+    const auto facts = [](const Plan& of) {
+      return std::tuple(of.keep_all_cost, of.keep_all_peak, of.loop_steps,
+                        of.recomputed_loop_steps);
+    };
+    if (facts(plan) == facts(*version.plan)) return;
+    version.plan = std::make_shared<const Plan>(std::move(plan));
   }
 
   /// Returns true if the run needs a budget because less memory is free than it would take.
@@ -99,13 +130,7 @@ class Passes {
     PlanVersion& version = *found_->version;
     const std::shared_ptr<const Lowered>& lowered = found_->lowered;
     is_reused_ = version.compiled != nullptr && version.compiled->lowered == lowered;
-    const bool has_cost = version.plan->keep_all_cost == found_->keep_all_cost;
-    if (is_reused_ && has_cost) return;
-    if (!has_cost) {
-      Plan plan = *version.plan;
-      plan.keep_all_cost = found_->keep_all_cost;
-      version.plan = std::make_shared<const Plan>(std::move(plan));
-    }
+    if (is_reused_ && version.compiled->plan == version.plan) return;
     std::shared_ptr<const Instructions> instructions;
     if (is_reused_) {
       instructions = version.compiled->instructions;
@@ -135,9 +160,9 @@ class Passes {
       const std::shared_ptr<const Lowered>& other = program_->forms.get(tape_, spec_, form);
       if (other != lowered) others.push_back({graph_in(other), NodeLabels::of(tape_, *other)});
     }
-    version.explanation =
-        std::make_shared<const Explanation>(graph_in(lowered), version.plan, version.planner,
-                                            NodeLabels::of(tape_, *lowered), std::move(others));
+    version.explanation = std::make_shared<const Explanation>(
+        graph_in(lowered), version.plan, version.planner, NodeLabels::of(tape_, *lowered),
+        std::move(others), loops_of_explanation());
     version.labels = labels;
   }
 
@@ -147,6 +172,16 @@ class Passes {
   }
 
  private:
+  Explanation::Loops loops_of_explanation() const {
+    if (context_.loops == nullptr) return {};
+    Explanation::Loops loops{.steps = context_.loops->steps()};
+    if (loops.steps.empty()) return {};
+    if (auto budgets = context_.loops->for_copy_of(tape_)) {
+      loops.plans = std::make_shared<const TapePlans>(tape_, spec_, options_, std::move(budgets));
+    }
+    return loops;
+  }
+
   CachedProgram::Asked asked() const {
     return {planner_of(options_)->key(), may_fuse(options_), may_simplify(options_),
             options_.memory_budget};
@@ -158,6 +193,7 @@ class Passes {
   CompileLog* const log_;
   RunOptions options_;  // the budget may get smaller
   CachedProgramPtr program_;
+  std::optional<KeepAll> loops_keep_all_;
   Bytes planned_budget_ = unlimited;
   std::optional<PlannedVersion> found_;
   bool is_reused_ = false;

@@ -12,10 +12,13 @@
 namespace palimpsest {
 namespace {
 
-struct Seconds {
-  double cost;
+/// A plan, if one fits.
+struct Looked {
+  std::optional<Planned> planned = {};
 };
-double cost(const Seconds& seconds) { return seconds.cost; }
+double cost(const Looked& looked) {
+  return looked.planned ? cost(*looked.planned) : std::numeric_limits<double>::infinity();
+}
 
 }  // namespace
 
@@ -98,20 +101,48 @@ OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const Ru
   return plan_some_form(options, forms, plan, one_pass_cost);
 }
 
-double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
-  constexpr double infinite = std::numeric_limits<double>::infinity();
+std::optional<Planned> look_at_tape(const Tape& tape, const ProgramSpec& spec,
+                                    const RunOptions& options) {
   LoweredForms forms(tape, spec);
-  const auto plan = [&](GraphForm form) -> OrRefusal<Seconds> {
-    const Graph& graph = forms.get(tape, spec, form)->graph();
-    if (peak_bound(graph).bytes > options.memory_budget) return Seconds{infinite};
-    const std::optional<Plan> found =
-        Planning(graph, *planner_of(options)).look(options.memory_budget);
-    return Seconds{found ? found->simulation.cost : infinite};
+  const auto plan = [&](GraphForm form) -> OrRefusal<Looked> {
+    const std::shared_ptr<const Lowered>& lowered = forms.get(tape, spec, form);
+    if (peak_bound(lowered->graph()).bytes > options.memory_budget) return Looked{};
+    std::optional<Plan> found =
+        Planning(lowered->graph(), *planner_of(options)).look(options.memory_budget);
+    if (!found) return Looked{};
+    return Looked{Planned{lowered, form, *std::move(found)}};
   };
   const OnePassCost one_pass_cost = [&](GraphForm form) {
     return forms.get(tape, spec, form)->one_pass_cost();
   };
-  return plan_some_form(options, forms, plan, one_pass_cost)->cost;
+  return plan_some_form(options, forms, plan, one_pass_cost)->planned;
+}
+
+Bytes peak_bound_of(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
+  LoweredForms forms(tape, spec);
+  Bytes least = unlimited;
+  for (const GraphForm form : forms_to_compare(options, forms)) {
+    least = std::min(least, peak_bound(forms.get(tape, spec, form)->graph()).bytes);
+  }
+  return least;
+}
+
+KeepAll keep_all_of(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
+  LoweredForms forms(tape, spec);
+  RunOptions once = options;
+  once.fuse = may_fuse(options);
+  once.simplify = may_simplify(options);
+  once.planner = keep_all();
+  once.memory_budget = unlimited;
+  const auto plan = [&](GraphForm form) -> OrRefusal<Planned> {
+    const std::shared_ptr<const Lowered>& lowered = forms.get(tape, spec, form);
+    return Planned{lowered, form, make_plan(lowered->graph(), *once.planner)};
+  };
+  const OnePassCost one_pass_cost = [&](GraphForm form) {
+    return forms.get(tape, spec, form)->one_pass_cost();
+  };
+  const OrRefusal<Planned> planned = plan_some_form(once, forms, plan, one_pass_cost);
+  return {planned->plan.keep_all_peak, keep_all_cost(once, forms, one_pass_cost)};
 }
 
 Bytes cache_budget(const Tape& tape, const ProgramSpec& spec, LoweredForms& forms,

@@ -103,9 +103,21 @@ auto plan_some_form(const RunOptions& options, const LoweredForms& forms, P plan
 /// budgets; `compile` makes programs.
 OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
-/// Seconds of the plan that `plan_tape` makes; infinite if it refuses the budget. Faster than
-/// `plan_tape`, since it finds no smallest budget.
-double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
+/// The plan that `plan_tape` makes; empty if it refuses the budget. Faster than `plan_tape`, since
+/// it finds no smallest budget.
+std::optional<Planned> look_at_tape(const Tape& tape, const ProgramSpec& spec,
+                                    const RunOptions& options);
+
+/// A lower bound, in bytes, on the peak of any schedule of the program of a tape, in any form.
+Bytes peak_bound_of(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
+
+/// Memory and time of a run that recomputes nothing.
+struct KeepAll {
+  Bytes peak = 0;
+  double seconds = 0;
+};
+/// Those of the program of a tape, in the form that it has without a budget.
+KeepAll keep_all_of(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
 /// The budget within which the program runs fastest on the machine of the options (see
 /// `budget_for_caches`). On a machine without caches, the budget of the options.

@@ -156,7 +156,6 @@ Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
   Report report = run(tape, compiled, spec, has_backward ? targets : std::span<const ValueId>(),
                       planning.seconds(), options);
   report.loops = reports_of(loops.loops(), runner.notes());
-  report.keep_all_peak += loops.withheld();
   return report;
 }
 

@@ -179,9 +179,37 @@ std::string at_the_peak(const Explanation& explanation) {
   return text + by_scope(explanation, live, bytes);
 }
 
+/// What loops run again.
+std::string of_loops(const Explanation& explanation,
+                     const std::vector<Explanation::LoopSteps>& loops) {
+  std::uint64_t run = 0;
+  std::uint64_t repeated = 0;
+  double seconds = 0;
+  for (const Explanation::LoopSteps& loop : loops) {
+    run += loop.run;
+    repeated += loop.repeated;
+    seconds += loop.seconds;
+  }
+  const double all = explanation.plan().simulation.cost;
+  const auto share = [&](double part) { return percent(all > 0 ? part / all : 0); };
+  std::string text = std::to_string(repeated) + " of " + std::to_string(run) + " steps of loops, " +
+                     share(seconds) + " of the predicted time\n";
+  for (const Explanation::LoopSteps& loop :
+       std::span(loops).first(std::min(most_rows, loops.size()))) {
+    text += "  " + share(loop.seconds) + " of the time: " + loop.loop + ", " +
+            std::to_string(loop.repeated) + " of " + std::to_string(loop.run) + " steps\n";
+  }
+  if (loops.size() > most_rows) {
+    text += "  and " + std::to_string(loops.size() - most_rows) + " others\n";
+  }
+  return text;
+}
+
 std::string recomputation(const Explanation& explanation) {
   const std::vector<Explanation::Repeated> repeated = explanation.recomputed();
-  if (repeated.empty()) return "recomputed: nothing\n";
+  const std::vector<Explanation::LoopSteps> loops = explanation.repeated_steps();
+  const std::string again = of_loops(explanation, loops);
+  if (repeated.empty()) return "recomputed: " + (loops.empty() ? "nothing\n" : again);
   double seconds = 0;
   std::uint32_t runs = 0;
   for (const Explanation::Repeated& each : repeated) {
@@ -201,7 +229,7 @@ std::string recomputation(const Explanation& explanation) {
   if (repeated.size() > most_rows) {
     text += "  and " + std::to_string(repeated.size() - most_rows) + " others\n";
   }
-  return text;
+  return text + (loops.empty() ? "" : "run again in loops: " + again);
 }
 
 }  // namespace
@@ -236,6 +264,9 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
                       " extra work. Within it most bytes are live during " + budgets.smallest_node +
                       ".");
   sentences.push_back("No schedule takes less than " + format_bytes(budgets.bound) + ".");
+  if (budgets.holds_states) {
+    sentences.back() += " All this is for loops that hold the same states as now.";
+  }
   return sentences;
 }
 

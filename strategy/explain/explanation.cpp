@@ -7,11 +7,9 @@
 
 #include "checkpoint/lower_bound.h"
 #include "checkpoint/planners/planning.h"
+#include "strategy/explain/peak_step.h"
 
 namespace palimpsest {
-namespace {
-
-/// The first compute step with the most live bytes. 0 for an empty schedule.
 std::size_t peak_step_of(const Plan& plan) {
   std::size_t peak = 0;
   Bytes most = -1;
@@ -25,14 +23,11 @@ std::size_t peak_step_of(const Plan& plan) {
   return peak;
 }
 
-/// Plans a program in the forms that `backward` compares, and takes the cheapest plan.
-class FormSearch {
- public:
-  struct Found {
-    Plan plan;
-    const NodeLabels* labels;  // of the form
-  };
+namespace {
 
+/// Plans a program in the forms that `backward` compares, and takes the cheapest plan.
+class FormSearch final : public BudgetPlans {
+ public:
   explicit FormSearch(const Planner& planner) : planner_(planner) {}
 
   void add(const Graph& graph, const NodeLabels& labels) {
@@ -40,21 +35,20 @@ class FormSearch {
                       graph.one_pass_cost()});
   }
 
-  Bytes bound() const { return std::ranges::min_element(forms_, {}, &Form::bound)->bound; }
+  Bytes bound() override { return std::ranges::min_element(forms_, {}, &Form::bound)->bound; }
 
-  std::optional<Found> within(Bytes budget) {
+  std::optional<Found> within(Bytes budget) override {
     std::optional<Found> found;
     for (Form& form : forms_) {
       const double cost = found ? found->plan.simulation.cost : INFINITY;
       if (form.bound > budget || cost <= form.one_pass_cost) continue;
       std::optional<Plan> plan = form.planning.look(budget);
-      if (plan && plan->simulation.cost < cost) found = Found{*std::move(plan), form.labels};
+      if (plan && plan->simulation.cost < cost) found = with_node(*std::move(plan), form);
     }
     return found;
   }
 
-  /// The smallest budget of all forms, and the plan within it.
-  std::pair<Bytes, Found> smallest() {
+  std::pair<Bytes, Found> smallest() override {
     Bytes least = unlimited;
     Form* best = &forms_.front();
     for (Form& form : forms_) {
@@ -63,7 +57,7 @@ class FormSearch {
       least = std::min(least, budget);
     }
     if (std::optional<Found> found = within(least)) return {least, *std::move(found)};
-    return {least, {best->planning.make(least), best->labels}};
+    return {least, with_node(best->planning.make(least), *best)};
   }
 
  private:
@@ -74,6 +68,12 @@ class FormSearch {
     Bytes bound;
     double one_pass_cost;
   };
+
+  static Found with_node(Plan plan, const Form& form) {
+    const NodeId node = plan.schedule.steps[peak_step_of(plan)].id;
+    return {std::move(plan), form.labels->describe(node)};
+  }
+
   const Planner& planner_;
   std::vector<Form> forms_;
 };
@@ -81,12 +81,14 @@ class FormSearch {
 }  // namespace
 
 Explanation::Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
-                         PlannerPtr planner, NodeLabels labels, std::vector<Form> others)
+                         PlannerPtr planner, NodeLabels labels, std::vector<Form> others,
+                         Loops loops)
     : graph_(std::move(graph)),
       plan_(std::move(plan)),
       planner_(std::move(planner)),
       labels_(std::move(labels)),
       others_(std::move(others)),
+      loops_(std::move(loops)),
       peak_step_(peak_step_of(*plan_)) {}
 
 std::vector<Explanation::LiveStorage> Explanation::live_at(std::size_t step) const {
@@ -162,34 +164,45 @@ std::vector<Explanation::Repeated> Explanation::recomputed() const {
   return repeated;
 }
 
+std::vector<Explanation::LoopSteps> Explanation::repeated_steps() const {
+  std::vector<LoopSteps> repeated;
+  for (const LoopSteps& loop : loops_.steps) {
+    if (loop.repeated > 0) repeated.push_back(loop);
+  }
+  std::ranges::stable_sort(repeated, std::ranges::greater(), &LoopSteps::seconds);
+  return repeated;
+}
+
 Explanation::Budgets Explanation::other_budgets(int points) const {
-  FormSearch search(*planner_);
-  search.add(*graph_, labels_);
-  for (const Form& other : others_) search.add(*other.graph, other.labels);
+  std::unique_ptr<BudgetPlans> search;
+  if (loops_.plans != nullptr) {
+    search = loops_.plans->begin();
+  } else {
+    auto forms = std::make_unique<FormSearch>(*planner_);
+    forms->add(*graph_, labels_);
+    for (const Form& other : others_) forms->add(*other.graph, other.labels);
+    search = std::move(forms);
+  }
   const double base =
       plan_->keep_all_cost > 0 ? plan_->keep_all_cost : plan_->simulation.one_pass_cost;
   const auto alternative = [&](Bytes budget, const Plan& plan) {
     const double overhead = base > 0 ? plan.simulation.cost / base - 1 : 0;
     return Alternative{budget, plan.predicted_peak(), overhead};
   };
-  auto [budget, smallest] = search.smallest();
+  auto [budget, smallest] = search->smallest();
   const Bytes peak = plan_->predicted_peak();
   const Bytes budget_of_less = peak - peak / 10;
-  const std::optional<FormSearch::Found> less = search.within(budget_of_less);
+  const std::optional<BudgetPlans::Found> less = search->within(budget_of_less);
   // The search for the smallest budget is not exhaustive.
   if (less && less->plan.predicted_peak() < budget) {
     budget = less->plan.predicted_peak();
     smallest = *less;
   }
-  const NodeId node = smallest.plan.schedule.steps[peak_step_of(smallest.plan)].id;
-  Budgets budgets{search.bound(),
-                  alternative(budget, smallest.plan),
-                  smallest.labels->describe(node),
-                  {},
-                  {},
-                  {}};
+  Budgets budgets{
+      search->bound(), alternative(budget, smallest.plan), smallest.peak_node, {}, {}, {}};
+  budgets.holds_states = !loops_.steps.empty() && loops_.plans == nullptr;
   const auto within = [&](Bytes more) -> std::optional<Alternative> {
-    const std::optional<FormSearch::Found> found = search.within(more);
+    const std::optional<BudgetPlans::Found> found = search->within(more);
     if (!found) return {};
     return alternative(more, found->plan);
   };
@@ -208,6 +221,7 @@ Explanation::Budgets Explanation::other_budgets(int points) const {
 Bytes Explanation::metadata_bytes() const {
   Bytes bytes = labels_.metadata_bytes();
   for (const Form& other : others_) bytes += other.labels.metadata_bytes();
+  if (loops_.plans != nullptr) bytes += loops_.plans->metadata_bytes();
   return bytes;
 }
 

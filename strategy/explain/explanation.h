@@ -3,10 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodiff/export.h"
 #include "checkpoint/plan.h"
+#include "strategy/explain/budget_plans.h"
 #include "strategy/explain/node_labels.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -22,9 +24,27 @@ class Explanation {
     NodeLabels labels;
   };
 
+  /// A differentiated loop.
+  struct LoopSteps {
+    std::string loop;        ///< scope and name of its node, or else its kind
+    std::uint64_t run;       ///< forward steps that it runs, also to be differentiated
+    std::uint64_t repeated;  ///< of these, those that a run without a budget does not take
+    double seconds;          ///< predicted, of what it does in addition to such a run
+  };
+  /// The loops of a program, and its plans for budgets that are divided between their states and
+  /// everything else. Without these plans, the loops hold the same states within every budget.
+  struct Loops {
+    std::vector<LoopSteps> steps = {};
+    std::shared_ptr<const PlansOfProgram> plans = {};
+  };
+
   /// `others` are the forms that `backward` compares with that of the plan, in its order.
   Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
-              PlannerPtr planner, NodeLabels labels, std::vector<Form> others = {});
+              PlannerPtr planner, NodeLabels labels, std::vector<Form> others, Loops loops);
+  Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
+              PlannerPtr planner, NodeLabels labels, std::vector<Form> others = {})
+      : Explanation(std::move(graph), std::move(plan), std::move(planner), std::move(labels),
+                    std::move(others), Loops{}) {}
 
   /// Why a storage occupies memory during a step.
   enum class Reason : std::uint8_t {
@@ -54,6 +74,8 @@ class Explanation {
   };
   /// The nodes that run more than once, those that take longest first.
   std::vector<Repeated> recomputed() const;
+  /// The loops that run steps again, those that take longest first.
+  std::vector<LoopSteps> repeated_steps() const;
 
   /// A plan that the same planner finds within another budget, in the cheapest form.
   struct Alternative {
@@ -68,6 +90,8 @@ class Explanation {
     std::optional<Alternative> less;  ///< 10 % less than this plan takes
     std::optional<Alternative> more;  ///< 1 MiB more, or 10 % more where that is less
     std::vector<Alternative> curve;   ///< `points` budgets, from the smallest to that of keep-all
+    bool holds_states =
+        false;  ///< all these are for loops that hold the same states as in the plan
   };
   /// Plans within other budgets, in the forms that `backward` compares. Takes as long as planning
   /// within each.
@@ -94,6 +118,7 @@ class Explanation {
   PlannerPtr planner_;
   NodeLabels labels_;
   std::vector<Form> others_;
+  Loops loops_;
   std::size_t peak_step_ = 0;
 };
 

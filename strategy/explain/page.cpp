@@ -114,6 +114,12 @@ void add_recomputed(json& page, const Explanation& explanation) {
     rows.push_back({each.node, each.runs, all > 0 ? each.seconds / all : 0});
   }
   page["recomputed"] = std::move(rows);
+  json loops = json::array();
+  for (const Explanation::LoopSteps& loop : explanation.repeated_steps()) {
+    if (loops.size() == most_shown) break;
+    loops.push_back({loop.loop, loop.repeated, loop.run, all > 0 ? loop.seconds / all : 0});
+  }
+  page["repeated_steps"] = std::move(loops);
 }
 
 void add_budgets(json& page, const Explanation& explanation) {
@@ -143,11 +149,12 @@ void add_plan(json& page, const Explanation& explanation) {
 void add_loops(json& page, const Report& report) {
   if (report.loops.empty()) return;
   json rows = {{"loop", "steps", "states held", "steps that keep values", "forward steps run",
-                "written to disk", "read from disk", "budget of a step"}};
+                "of these again", "written to disk", "read from disk", "budget of a step"}};
   for (const Report::Loop& loop : report.loops) {
     rows.push_back({loop.name, std::to_string(loop.steps), std::to_string(loop.states),
                     std::to_string(loop.kept_steps), std::to_string(loop.forward_steps),
-                    std::to_string(loop.disk_writes), std::to_string(loop.disk_reads),
+                    std::to_string(loop.recomputed_steps), std::to_string(loop.disk_writes),
+                    std::to_string(loop.disk_reads),
                     loop.step_budget > 0 ? format_bytes(loop.step_budget) : "keeps all"});
   }
   page["tables"].push_back({{"title", "Loops"}, {"rows", std::move(rows)}});

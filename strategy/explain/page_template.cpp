@@ -273,8 +273,9 @@ if (data.steps) {
   toPeak.onclick = () => show(data.peak_step);
   section('What is live', element('p', {}, grouping, ' ', toPeak), lists);
   show(data.peak_step);
-  const again = data.recomputed.map(([node, runs, time]) => [percent(time), '' + runs, describe(node)]);
-  section('Recomputed', again.length ? table([['of the time', 1], ['runs', 1], ['value', 0]], again.slice(0, 40))
+  const again = data.recomputed.map(([node, runs, time]) => [percent(time), '' + runs, describe(node)]).slice(0, 40);
+  for (const [loop, repeated, run, time] of data.repeated_steps) again.push([percent(time), `${repeated} of ${run} steps again`, loop]);
+  section('Recomputed', again.length ? table([['of the time', 1], ['runs', 1], ['value', 0]], again)
     : element('p', {}, 'Nothing is recomputed.'));
 }
 if (data.budgets) budgetChart(data.budgets);

@@ -17,7 +17,8 @@ std::string Report::explain() const {
     text += "loop " + loop.name + ": " + std::to_string(loop.steps) + " steps, " +
             std::to_string(loop.states) + " states held, values of " +
             std::to_string(loop.kept_steps) + " steps kept, " + std::to_string(loop.forward_steps) +
-            " steps run forward, " + std::to_string(loop.disk_writes) + " states written to disk\n";
+            " steps run forward, " + std::to_string(loop.recomputed_steps) + " of these again, " +
+            std::to_string(loop.disk_writes) + " states written to disk\n";
   }
   const auto add_part = [&](const char* kind, std::size_t index, const auto& part) {
     text += std::string(kind) + " " + std::to_string(index) + ": peak " +

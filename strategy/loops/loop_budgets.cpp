@@ -2,28 +2,48 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 
-#include "checkpoint/chains/binomial.h"
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/planners.h"
+#include "checkpoint/node_seconds.h"
 #include "strategy/base/profile.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/compile/fusion/needs.h"
-#include "strategy/loops/kept_values.h"
+#include "strategy/loops/division_search.h"
 #include "strategy/loops/loop_ahead.h"
-#include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_run.h"
 
 namespace palimpsest {
 namespace {
 
+/// Forward steps of a loop and of its derivative. An assumed length stands for one that is not
+/// known.
+std::uint64_t forward_steps_of(const Loop& loop, const LoopDivision& division) {
+  const std::uint64_t steps = loop.likely_steps();
+  if (steps == 0) return 0;
+  if (division.kept > 0) return 2 * steps - division.kept;
+  // The last step runs once more, since everything that depends on the loop is differentiated
+  // first.
+  const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
+  return static_cast<std::uint64_t>(work.forward_steps) + 1;
+}
+
+/// The work of a loop, compared with that of a division that holds everything.
+Explanation::LoopSteps steps_of(const Tape& tape, const RecordedLoop& node,
+                                const LoopDivision& division, const LoopDivision& whole,
+                                double extra_seconds) {
+  const Loop& loop = node.loop();
+  const std::uint64_t run = forward_steps_of(loop, division);
+  const std::uint64_t once = forward_steps_of(loop, whole);
+  std::string name = tape.describe(node.forward);
+  if (loop.has_condition()) name += " of " + std::to_string(loop.likely_steps()) + " assumed steps";
+  return {std::move(name), run, run - std::min(run, once), extra_seconds};
+}
+
 Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division,
-                       int threads) {
+                       int threads, const Explanation::LoopSteps& steps) {
   const Loop& loop = node.loop();
   const Bytes room = snapshot_bytes(division.snapshots, loop);
   const bool keeps = division.kept > 0;
@@ -35,226 +55,62 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
                       .step_budget = is_whole ? 0 : division.share,
                       .ahead = division.ahead,
                       .recorded_again = loop.is_recorded_again()};
-  if (keeps) {
-    report.forward_steps = 2 * std::uint64_t{loop.steps()} - division.kept;
-  } else if (loop.steps() > 0) {
-    // The last step runs once more, since everything that depends on the loop is differentiated
-    // first.
-    const LoopWork work = work_of(loop, room);
-    report.forward_steps = static_cast<std::uint64_t>(work.forward_steps) + 1;
-    report.disk_writes = work.writes;
-    report.disk_reads = work.reads;
-  }
+  if (loop.has_condition()) return report;  // the run counts its steps
+  report.forward_steps = steps.run;
+  report.recomputed_steps = steps.repeated;
+  if (keeps || loop.steps() == 0) return report;
+  const LoopWork work = work_of(loop, room);
+  report.disk_writes = work.writes;
+  report.disk_reads = work.reads;
   return report;
 }
 
-/// The largest number up to `most` for which `fits` holds. It must hold for 0. A good `guess` saves
-/// calls.
-std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
-                      const std::function<bool(std::uint32_t)>& fits) {
-  std::uint32_t low = 0;
-  std::uint32_t high = most + 1;
-  const auto look = [&](std::uint32_t at) {
-    if (at > low && at < high) (fits(at) ? low : high) = at;
-  };
-  look(guess);
-  look(guess + 1);
-  while (low + 1 < high) look(low + (high - low) / 2);
-  return low;
+std::vector<RecordedLoop> loops_of(const Tape& tape, const ProgramSpec& spec) {
+  if (!has_loop_gradients(tape)) return {};
+  const Needs needs(tape, spec.targets, spec.held);
+  return differentiated_loops(tape, needs.needed);
 }
 
-/// True if there are more threads than backward parts, which may run in parallel.
-bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
-  std::ptrdiff_t parts = 0;
-  for (const RecordedLoop& loop : loops) parts += std::ssize(loop.gradients);
-  return parts < threads;
+bool has_own_budget(const RecordedLoop& loop) {
+  return loop.loop().options().memory_budget != unlimited;
 }
 
-/// Searches for the number of states with which the whole program costs least within its budget.
-/// The number is the same for all loops without a budget of their own. If it is small, the search
-/// also tries smaller memory shares for the steps.
-class Search {
- public:
-  Search(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
-         std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
-         std::span<const KeptValues* const> values, std::vector<std::size_t> flexible)
-      : tape_(tape),
-        spec_(spec),
-        options_(options),
-        loops_(loops),
-        divisions_(divisions),
-        values_(values),
-        flexible_(std::move(flexible)),
-        ahead_(loops.size()) {}
+/// Snapshots that the planner's settings permit a loop to hold.
+std::uint32_t snapshots_permitted(const Loop& loop, const RunOptions& options) {
+  const std::uint32_t steps = loop.likely_steps();
+  const std::uint32_t states = engine_part(planner_of(options)).states_of_loop(steps);
+  return states >= steps ? most_snapshots(loop) : std::max(states, 1u) - 1;
+}
 
-  void run() {
-    std::uint32_t most = 0;
-    for (const std::size_t i : flexible_) {
-      const Loop& loop = loops_[i].loop();
-      most = std::max(most, most_snapshots(loop));
-      state_bytes_ += loop.codec().block().stride;
-    }
-    state_bytes_ = std::max<Bytes>(state_bytes_, 1);
-    const auto affordable =
-        static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
-    if (affordable == most && keeps_all({most})) return keep_values(most);
-    LoopDivision best;
-    double least_cost = std::numeric_limits<double>::infinity();
-    std::vector<LoopDivision> tried;
-    const auto consider = [&](const LoopDivision& choice) {
-      if (std::ranges::find(tried, choice) != tried.end()) return;
-      tried.push_back(choice);
-      const double cost = planned_cost(choice);
-      if (cost < least_cost) best = choice;
-      least_cost = std::min(least_cost, cost);
-    };
-    const std::uint32_t most_fitting = fitting(affordable, unlimited);
-    consider({most_fitting});
-    // More states may be worth recomputing other values.
-    for (std::uint32_t count = affordable; count > 0; count /= 4) consider({count});
-    consider({0});
-    // If states are few, recomputing parts of steps may be worth it too.
-    if (most_fitting < std::min(most, few_states)) {
-      for (const Bytes share : shares()) consider({fitting(affordable, share), share});
-    }
-    // A planner may take more than keep-all does. If nothing fits, the refusal names a budget for
-    // what takes the least.
-    if (!std::isfinite(least_cost)) {
-      const std::vector<Bytes> smaller = shares();
-      for (const Bytes share : smaller) consider({0, share});
-      if (!std::isfinite(least_cost)) best = {0, least_share(smaller)};
-    }
-    set(best);
-    if (leaves_threads_idle(loops_, spec_.threads)) make_states_ahead(best);
-  }
+/// True if the planner's settings say how much of a loop is recomputed.
+bool is_ruled(const Loop& loop, const RunOptions& options) {
+  return snapshots_permitted(loop, options) < most_snapshots(loop);
+}
 
- private:
-  /// The number of states that fit in addition to everything else without recomputation. 0 if even
-  /// that does not fit.
-  std::uint32_t fitting(std::uint32_t most, Bytes share) {
-    const Bytes budget = options_.memory_budget;
-    const Bytes least = keep_all_peak({0, share});
-    if (least > budget) return 0;
-    constexpr Bytes line = buffer_alignment;
-    const Bytes room = (budget - least) / line * line;
-    const auto guess = static_cast<std::uint32_t>(std::min(room / state_bytes_, Bytes{most}));
-    return largest(most, guess,
-                   [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
-  }
-  /// True if the planner keeps everything. False does not mean that no plan fits.
-  bool keeps_all(const LoopDivision& division) {
-    const PlannerPtr planner = planner_of(options_);
-    if (!engine_part(planner).accepts_keep_all()) return false;
-    const Bytes peak = keep_all_peak(division);
-    return peak <= engine_part(planner).limit(peak, options_.memory_budget);
-  }
-  /// Uses memory that is left when all states are held for values of steps.
-  void keep_values(std::uint32_t snapshots) {
-    Bytes bytes = 0;  // of a step of each loop
-    std::uint32_t most = 0;
-    for (const std::size_t i : flexible_) {
-      if (values_[i] == nullptr) continue;
-      bytes += values_[i]->block.stride;
-      most = std::max(most, loops_[i].loop().steps());
-    }
-    if (most == 0) return;
-    const Bytes budget = options_.memory_budget;
-    most = static_cast<std::uint32_t>(std::min(budget / bytes, Bytes{most}));
-    const Bytes rest = budget - keep_all_peak({.snapshots = snapshots, .kept = 1});
-    const auto guess =
-        static_cast<std::uint32_t>(std::clamp(1 + rest / bytes, Bytes{0}, Bytes{most}));
-    const std::uint32_t kept = largest(most, guess, [&](std::uint32_t count) {
-      return keeps_all({.snapshots = snapshots, .kept = count});
-    });
-    set({.snapshots = snapshots, .kept = kept});
-  }
-  /// Gives up some states to compute others ahead of time, if that makes the loops faster. Only for
-  /// programs in which nothing except loops recomputes.
-  void make_states_ahead(const LoopDivision& division) {
-    if (!keeps_all(division)) return;
-    const double before = reversal_seconds();
-    for (const std::size_t i : flexible_) {
-      ahead_[i] = states_ahead(loops_[i].gradients, divisions_[i], spec_.threads);
-    }
-    if (std::ranges::count(ahead_, 0u) == std::ssize(ahead_)) return;
-    const std::uint32_t fewer = fitting(division.snapshots, division.share);
-    if (keeps_all({fewer, division.share}) && reversal_seconds() < before) return;
-    std::ranges::fill(ahead_, 0);
-    set(division);
-  }
-  double reversal_seconds() const {
-    double sum = 0;
-    for (const std::size_t i : flexible_) {
-      sum += palimpsest::reversal_seconds(loops_[i].gradients, divisions_[i], spec_.threads);
-    }
-    return sum;
-  }
-  /// The step shares to try; the smallest possible one comes last.
-  std::vector<Bytes> shares() const {
-    Bytes low = 0;
-    Bytes high = 0;
-    for (const std::size_t i : flexible_) {
-      low = std::max(low, smallest_share(loops_[i].gradients, spec_.threads));
-      high = std::max(high, largest_share(loops_[i].gradients, spec_.threads));
-    }
-    return shares_between(low, high);
-  }
-  /// The share with which the loops take least, one of these or no limit. Where a step recomputes
-  /// less, it may make more adjoints in place.
-  Bytes least_share(std::vector<Bytes> shares) const {
-    std::ranges::reverse(shares);
-    shares.push_back(unlimited);
-    const auto bytes = [&](Bytes share) {
-      Bytes most = 0;
-      for (const std::size_t i : flexible_) {
-        most = std::max(most,
-                        bytes_beside_states(loops_[i].gradients, {.share = share}, spec_.threads));
-      }
-      return most;
-    };
-    return *std::ranges::min_element(shares, {}, bytes);
-  }
-  void set(const LoopDivision& division) {
-    for (const std::size_t i : flexible_) {
-      divisions_[i] = division;
-      divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
-      divisions_[i].ahead = ahead_[i];
-      divisions_[i].kept = 0;
-      if (division.kept > 0 && values_[i] != nullptr) {
-        const Loop& loop = loops_[i].loop();
-        divisions_[i].kept = std::min(division.kept, loop.steps());
-        divisions_[i].values = values_[i]->key;
-        // In whole cache lines, a few more values may fit.
-        divisions_[i].kept = kept_in(held_bytes(loop, divisions_[i]), loop, *values_[i]);
-      }
-      give_state_budget(tape_, loops_[i], divisions_[i]);
-    }
-  }
-  Bytes keep_all_peak(const LoopDivision& division) {
-    set(division);
-    RunOptions options = options_;
-    options.fuse = may_fuse(options_);
-    options.simplify = may_simplify(options_);
-    options.planner = keep_all();
-    options.memory_budget = unlimited;
-    return plan_tape(tape_, spec_, options)->plan.keep_all_peak;
-  }
-  /// Infinite if nothing fits the budget.
-  double planned_cost(const LoopDivision& division) {
-    set(division);
-    return planned_seconds(tape_, spec_, options_);
-  }
+/// True if the planner limits memory to a share of what the whole program takes.
+bool has_own_limit(const RunOptions& options) {
+  return options.planner != nullptr && engine_part(options.planner).with_keep_all(0) != nullptr;
+}
 
-  Tape& tape_;
-  const ProgramSpec& spec_;
-  const RunOptions& options_;
-  std::span<const RecordedLoop> loops_;
-  std::vector<LoopDivision>& divisions_;
-  std::span<const KeptValues* const> values_;  // worth keeping, by loop; may be null
-  std::vector<std::size_t> flexible_;
-  std::vector<std::uint32_t> ahead_;  // by loop
-  Bytes state_bytes_ = 0;             // of one state of each flexible loop
-};
+/// Predicted seconds of a loop and of its derivatives, as they are divided on the tape.
+double seconds_of_parts(const Tape& tape, const RecordedLoop& loop, const Machine& machine) {
+  double seconds = seconds_of(NodeView(tape.nodes(), loop.forward), machine);
+  for (const NodeId node : loop.backward) {
+    seconds += seconds_of(NodeView(tape.nodes(), node), machine);
+  }
+  return seconds;
+}
+
+void give_all(Tape& tape, std::span<const RecordedLoop> loops,
+              std::span<const LoopDivision> divisions) {
+  for (std::size_t i = 0; i < loops.size(); ++i) give_state_budget(tape, loops[i], divisions[i]);
+}
+
+/// True if no budget makes a loop hold less than `whole`.
+bool holds_all(const LoopDivision& division, const LoopDivision& whole) {
+  return division.share == unlimited && division.ahead == 0 &&
+         division.snapshots >= whole.snapshots && division.kept >= whole.kept;
+}
 
 /// Everything that the division of the budget between loops depends on.
 std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& spec,
@@ -303,6 +159,9 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
     if (!counts.are_counted) continue;
     report.steps = static_cast<std::uint32_t>(counts.steps);
     report.forward_steps = counts.forward_steps;
+    // A loop that holds all its states runs each step once, and once more to be differentiated.
+    const std::uint64_t once = 2 * std::uint64_t{report.steps};
+    report.recomputed_steps = report.forward_steps - std::min(report.forward_steps, once);
     report.disk_writes = counts.disk_writes;
     report.disk_reads = counts.disk_reads;
   }
@@ -319,65 +178,143 @@ std::optional<BudgetError> LoopBudgets::reserve(Tape& tape, const ProgramSpec& s
   }
 }
 
+LoopBudgets::Values LoopBudgets::values_worth_keeping(std::span<const RecordedLoop> loops,
+                                                      const RunOptions& options) const {
+  Values values(loops.size());
+  if (keeps_ == Keeps::states) return values;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    values[i] = palimpsest::values_worth_keeping(loops[i].gradients, options.machine);
+  }
+  return values;
+}
+
+/// Those that the loops may keep within the budget of the options.
+LoopBudgets::Values LoopBudgets::values_within(std::span<const RecordedLoop> loops,
+                                               const RunOptions& options) const {
+  Values values = values_worth_keeping(loops, options);
+  const bool is_limited = options.memory_budget != unlimited || has_own_limit(options);
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    // The rest of a loop's own budget may be more than the run has.
+    const bool has_too_much = is_limited && has_own_budget(loops[i]);
+    if (has_too_much || is_ruled(loops[i].loop(), options)) values[i] = nullptr;
+  }
+  return values;
+}
+
+LoopBudgets::Decision LoopBudgets::divide(Tape& tape, const ProgramSpec& spec,
+                                          const RunOptions& options,
+                                          std::span<const RecordedLoop> loops,
+                                          const Values& values) const {
+  Decision made;
+  made.extra_seconds.resize(loops.size());
+  const Values all_values = values_worth_keeping(loops, options);
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    made.whole.push_back(whole_division(loops[i].loop(), all_values[i]));
+  }
+  RunOptions within = options;
+  if (has_own_limit(options)) {
+    give_all(tape, loops, made.whole);
+    made.keep_all = keep_all_of(tape, spec, options);
+    within.planner = planner_for(options, made.keep_all);
+    within.memory_budget =
+        engine_part(within.planner).limit(made.keep_all->peak, options.memory_budget);
+  }
+  made.divisions.resize(loops.size());
+  std::vector<std::uint32_t> most(loops.size());
+  std::vector<std::size_t> flexible;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    const Loop& loop = loops[i].loop();
+    LoopDivision& division = made.divisions[i];
+    most[i] = snapshots_permitted(loop, options);
+    if (const auto known =
+            division_of_journal(loops[i].gradients, within.memory_budget, spec.threads)) {
+      division = *known;
+    } else if (has_own_budget(loops[i]) || within.memory_budget == unlimited) {
+      division = own_division(loops[i].gradients, spec.threads, values[i]);
+      division.snapshots = std::min(division.snapshots, most[i]);
+      if (has_own_budget(loops[i]) && leaves_threads_idle(loops, spec.threads)) {
+        division = divided_for_ahead(loops[i].gradients, division, spec.threads);
+      }
+    } else {
+      flexible.push_back(i);
+    }
+    give_state_budget(tape, loops[i], division);
+  }
+  if (!flexible.empty()) {
+    DividedLoops divided{loops, values, most, made.divisions, std::move(flexible)};
+    DivisionSearch(tape, spec, within, divided).run();
+  }
+  bool all = true;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    if (loops[i].loop().resume() != nullptr) made.divisions[i].run_budget = within.memory_budget;
+    all = all && holds_all(made.divisions[i], made.whole[i]);
+  }
+  if (!all) compare_with_whole(tape, spec, options, loops, made);
+  return made;
+}
+
+/// Notes what the loops do in addition to a run without a budget.
+void LoopBudgets::compare_with_whole(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                                     std::span<const RecordedLoop> loops, Decision& made) {
+  const auto add_seconds = [&](double sign) {
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      made.extra_seconds[i] += sign * seconds_of_parts(tape, loops[i], spec.machine);
+    }
+  };
+  give_all(tape, loops, made.divisions);
+  add_seconds(1);
+  give_all(tape, loops, made.whole);
+  add_seconds(-1);
+  if (!made.keep_all) made.keep_all = keep_all_of(tape, spec, options);
+}
+
 void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   loops_.clear();
-  withheld_ = 0;
+  steps_.clear();
   take_state_budgets(tape);
-  if (!has_loop_gradients(tape)) return;
-  const Needs needs(tape, spec.targets, spec.held);
-  const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
+  const std::vector<RecordedLoop> loops = loops_of(tape, spec);
   if (loops.empty()) return;
-
   // Loops of a tape that was recorded again do not know these yet.
-  std::vector<const KeptValues*> values(loops.size());
-  for (std::size_t i = 0; keeps_ != Keeps::states && i < loops.size(); ++i) {
-    // The rest of a loop's own budget may be more than the run has.
-    const bool has_budget = loops[i].loop().options().memory_budget != unlimited;
-    if (has_budget && options.memory_budget != unlimited) continue;
-    values[i] = values_worth_keeping(loops[i].gradients, options.machine);
-  }
+  const Values values = values_within(loops, options);
   std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops, values);
-  std::vector<LoopDivision> divisions = divisions_;
-  if (fingerprint != fingerprint_) {
-    divisions.assign(loops.size(), {});
-    std::vector<std::size_t> flexible;
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      const bool limited = loops[i].loop().options().memory_budget != unlimited;
-      if (const auto known =
-              division_of_journal(loops[i].gradients, options.memory_budget, spec.threads)) {
-        divisions[i] = *known;
-      } else if (limited || options.memory_budget == unlimited) {
-        divisions[i] = own_division(loops[i].gradients, spec.threads, values[i]);
-        if (limited && leaves_threads_idle(loops, spec.threads)) {
-          divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], spec.threads);
-        }
-      } else {
-        flexible.push_back(i);
-      }
-      give_state_budget(tape, loops[i], divisions[i]);
-    }
-    if (!flexible.empty()) {
-      Search(tape, spec, options, loops, divisions, values, std::move(flexible)).run();
-    }
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      if (loops[i].loop().resume() != nullptr) divisions[i].run_budget = options.memory_budget;
-    }
-    divisions_ = divisions;
-    fingerprint_ = std::move(fingerprint);
+  if (fingerprint != last_.fingerprint) {
+    last_ = divide(tape, spec, options, loops, values);
+    last_.fingerprint = std::move(fingerprint);
   }
+  give_all(tape, loops, last_.divisions);
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    give_state_budget(tape, loops[i], divisions[i]);
-    const Loop& loop = loops[i].loop();
-    if (!loop.has_condition()) {
-      LoopDivision all{.snapshots = loop.snapshots()};
-      if (values[i] != nullptr) {
-        all.kept = loop.steps();
-        all.values = values[i]->key;
-      }
-      withheld_ += held_bytes(loop, all) - held_bytes(loop, divisions[i]);
-    }
-    loops_.push_back({described(tape, loops[i], divisions[i], spec.threads), &loop});
+    steps_.push_back(
+        steps_of(tape, loops[i], last_.divisions[i], last_.whole[i], last_.extra_seconds[i]));
+    loops_.push_back({described(tape, loops[i], last_.divisions[i], spec.threads, steps_.back()),
+                      &loops[i].loop()});
   }
+}
+
+std::optional<KeepAll> LoopBudgets::keep_all() const {
+  return loops_.empty() ? std::nullopt : last_.keep_all;
+}
+
+Bytes LoopBudgets::peak_bound(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
+  RunOptions tight = options;
+  tight.memory_budget = 0;
+  if (const auto refusal = reserve(tape, spec, tight)) return refusal->smallest_feasible();
+  const std::vector<RecordedLoop> loops = loops_of(tape, spec);
+  const Values values = values_worth_keeping(loops, options);
+  std::vector<LoopDivision> divisions = last_.divisions;
+  std::vector<std::uint32_t> most;
+  std::vector<std::size_t> flexible;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    most.push_back(snapshots_permitted(loops[i].loop(), options));
+    if (!has_own_budget(loops[i])) flexible.push_back(i);
+  }
+  DividedLoops divided{loops, values, most, divisions, std::move(flexible)};
+  return DivisionSearch(tape, spec, tight, divided).peak_bound();
+}
+
+std::unique_ptr<LoopStateBudgets> LoopBudgets::for_copy_of(const Tape& tape) const {
+  const auto has_journal = [](const LoopOfRun& each) { return each.loop->resume() != nullptr; };
+  if (holds_operations_of_users(tape) || std::ranges::any_of(loops_, has_journal)) return nullptr;
+  return std::make_unique<LoopBudgets>(keeps_);
 }
 
 std::string LoopBudgets::summary() const {

@@ -8,7 +8,7 @@
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/loop_state_budgets.h"
-#include "strategy/loops/loop_division.h"
+#include "strategy/loops/loop_operation.h"
 
 namespace palimpsest {
 
@@ -24,7 +24,8 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
                                      const RunScope::Notes& notes);
 
 /// Divides a budget between the states of loops and everything else. Keeps the decision for the
-/// program that it was asked for last.
+/// program that it was asked for last. This also says what the program would take if its loops held
+/// all states and values, which plans, reports and limits of planners are compared with.
 class LoopBudgets final : public LoopStateBudgets {
  public:
   /// Loops hold only states where programs also serve other tapes of the same structure, since the
@@ -36,21 +37,37 @@ class LoopBudgets final : public LoopStateBudgets {
   /// as their own options say, and other loops none.
   std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                      const RunOptions& options) override;
+  std::optional<KeepAll> keep_all() const override;
+  std::vector<Explanation::LoopSteps> steps() const override { return steps_; }
+  Bytes peak_bound(Tape& tape, const ProgramSpec& spec, const RunOptions& options) override;
+  std::unique_ptr<LoopStateBudgets> for_copy_of(const Tape& tape) const override;
   std::string summary() const override;
-  /// Bytes of states and kept values that the loops would hold in addition to those they were given
-  /// last, if they held all.
-  Bytes withheld() const { return withheld_; }
   /// The loops that were given memory last.
   const std::vector<LoopOfRun>& loops() const { return loops_; }
 
  private:
+  struct Decision {
+    std::vector<std::uint64_t> fingerprint;  // of the program and the request
+    std::vector<LoopDivision> divisions;     // of its loops
+    std::vector<LoopDivision> whole;         // those that hold everything
+    std::vector<double> extra_seconds;       // of the loops, compared with these
+    std::optional<KeepAll> keep_all;
+  };
+  /// By loop, values that are worth keeping; null if there are none.
+  using Values = std::vector<const KeptValues*>;
+
+  Values values_worth_keeping(std::span<const RecordedLoop> loops, const RunOptions& options) const;
+  Values values_within(std::span<const RecordedLoop> loops, const RunOptions& options) const;
+  Decision divide(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                  std::span<const RecordedLoop> loops, const Values& values) const;
+  static void compare_with_whole(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                                 std::span<const RecordedLoop> loops, Decision& made);
   void decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
   Keeps keeps_;
-  std::vector<std::uint64_t> fingerprint_;  // of the last program and request
-  std::vector<LoopDivision> divisions_;     // of its loops
+  Decision last_;
   std::vector<LoopOfRun> loops_;
-  Bytes withheld_ = 0;
+  std::vector<Explanation::LoopSteps> steps_;
 };
 
 /// Takes the memory for states back from the loops of a tape at the end of the scope.

@@ -135,20 +135,27 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
       budget, least);
 }
 
+LoopDivision whole_division(const Loop& loop, const KeptValues* values) {
+  constexpr Bytes most_values = 1_GiB;
+  LoopDivision whole{.snapshots = loop.snapshots()};
+  if (values == nullptr) return whole;
+  whole.kept = kept_in(most_values + bytes_in_row(loop.steps(), loop.state()), loop, *values);
+  if (whole.kept > 0) whole.values = values->key;
+  return whole;
+}
+
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
                           const KeptValues* values) {
-  constexpr Bytes most_without_budget = 1_GiB;
   const Loop& loop = gradients[0]->loop();
+  const Bytes budget = loop.options().memory_budget;
+  if (budget == unlimited) return whole_division(loop, values);
   const LoopDivision division = own_division(gradients, threads);
   const bool has_all = division.share == unlimited && division.snapshots >= loop.snapshots();
   if (values == nullptr || !has_all) return division;
   LoopDivision keeping = division;
   keeping.values = values->key;
   keeping.kept = 1;
-  const Bytes budget = loop.options().memory_budget;
-  const Bytes room = budget == unlimited
-                         ? most_without_budget + bytes_in_row(loop.steps(), loop.state())
-                         : budget - bytes_beside_states(gradients, keeping, threads);
+  const Bytes room = budget - bytes_beside_states(gradients, keeping, threads);
   keeping.kept = kept_in(room, loop, *values);
   if (keeping.kept == 0) return division;
   return keeping;

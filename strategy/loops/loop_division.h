@@ -51,8 +51,12 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 /// small for one state and the smallest step budget.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
 
-/// That division, but if it holds all states, the rest of the budget keeps `values` of the last
-/// steps, unless that is null. Without a budget at most 1 GiB of values is kept.
+/// The division of a loop that no budget limits: it holds all states, and keeps up to 1 GiB of
+/// `values` of the last steps, unless that is null.
+LoopDivision whole_division(const Loop& loop, const KeptValues* values);
+
+/// As `own_division`, but if it holds all states, the rest of the budget keeps `values` of the last
+/// steps, unless that is null. Without a budget, `whole_division`.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
                           const KeptValues* values);
 

@@ -227,6 +227,27 @@ bool has_loop_gradients(const Tape& tape) {
   return false;
 }
 
+bool holds_operations_of_users(const Tape& tape) {
+  std::vector<const Tape*> left{&tape};
+  const auto add_steps = [&](const Loop& loop) {
+    left.push_back(&loop.tape());
+    if (loop.has_condition()) left.push_back(loop.condition().tape.get());
+  };
+  while (!left.empty()) {
+    const Tape& next = *left.back();
+    left.pop_back();
+    for (NodeId node = 0; node < next.node_count(); ++node) {
+      const Operation& operation = next.operation(node);
+      if (operation.of_user) return true;
+      if (&operation == &scan_operation) add_steps(loop_of(next.attributes(node)));
+      if (&operation == &scan_adjoint_operation) {
+        add_steps(gradient_of(next.attributes(node)).loop());
+      }
+    }
+  }
+  return false;
+}
+
 std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed) {
   std::vector<RecordedLoop> loops;
   for (NodeId node = 0; node < tape.node_count(); ++node) {

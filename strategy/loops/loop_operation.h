@@ -24,6 +24,8 @@ struct RecordedLoop {
 };
 /// True when the tape has the backward part of some loop.
 bool has_loop_gradients(const Tape& tape);
+/// True when an operation of the tape, or of a step of its loops at any depth, is a user's.
+bool holds_operations_of_users(const Tape& tape);
 /// The loops that have backward parts among the `needed` nodes, with those backward parts.
 std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed);
 /// Sets the loop state budget of a loop and how its steps are run. The held states pass from the
