@@ -6,6 +6,7 @@
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
 #include "checkpoint/block.h"
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/base/profile.h"
 #include "strategy/base/stopwatch.h"
@@ -83,12 +84,12 @@ struct Engine::State {
   Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                          const RunOptions& options);
 
-  /// Compiles by the whole planner, without running. Calls `use(compilation, spec)` while the
-  /// loops' memory is reserved.
+  /// Compiles without running, by the whole planner unless a fast first plan is asked for. Calls
+  /// `use(compilation, spec)` while the loops' memory is reserved.
   template <class Use>
   auto compile_only(ProgramCache& programs, Tape& tape, std::span<const ValueId> targets,
                     NodeId backward_begins, const RunOptions& options, Use use, bool afresh = false,
-                    CompileLog* log = nullptr) {
+                    CompileLog* log = nullptr, bool fast_first_plan = false) {
     check(options);
     const Engaged engaged(in_use, tape, "plan");
     tape.notice_writes();
@@ -100,6 +101,7 @@ struct Engine::State {
     const LoopBudgetScope scope(tape);
     const CompileContext context{.cache = programs,
                                  .loops = &loops,
+                                 .fast_first_plan = fast_first_plan,
                                  .free_memory = &free,
                                  .kept = runner.memory().kept() + spare_bytes(),
                                  .log = log};
@@ -272,9 +274,23 @@ Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId b
                                           rates.machine, rates.costs != nullptr);
     RunOptions within = options;
     within.memory_budget = compiled.budget;
-    return Forecast{plan_of(compiled, tape), RunMemory::peak_of(executor, within), seconds};
+    const Bytes peak = RunMemory::peak_of(executor, within);
+    return Forecast{plan_of(compiled, tape), peak, seconds, peak};
   };
-  return state_->compile_only(state_->cache, tape, targets, backward_begins, options, use);
+  Forecast made = state_->compile_only(state_->cache, tape, targets, backward_begins, options, use);
+  if (options.memory_budget == unlimited || engine_part(planner_of(options)).fast() == nullptr) {
+    return made;
+  }
+  ProgramCache own;  // nothing is known at the first run
+  const auto peak_of = [&](const Compilation& compiled, const ProgramSpec&) {
+    RunOptions within = options;
+    within.memory_budget = compiled.budget;
+    Executor executor(compiled.program->instructions);
+    return RunMemory::peak_of(executor, within);
+  };
+  made.first_peak = state_->compile_only(own, tape, targets, backward_begins, options, peak_of,
+                                         false, nullptr, true);
+  return made;
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/engine_planner.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/differentiate.h"
@@ -124,8 +125,9 @@ auto Replica::within_least(const Var& loss, Run run) {
       least_ = {nodes, bytes, error.smallest_feasible()};
     }
   }
+  // Without a limit of its own, it plans the first run in full, as an estimate does.
   RunOptions options = options_;
-  options.planner = nullptr;
+  options.planner = engine_part(options_.planner).with_keep_all(unlimited);
   for (;;) {
     options.memory_budget = std::min(least_->budget, options_.memory_budget);
     try {

@@ -19,7 +19,8 @@ Estimate estimate_of(const Forecast& forecast) {
   return {.peak = forecast.peak,
           .keep_all_peak = std::max(forecast.plan.keep_all_peak, forecast.plan.predicted_peak()),
           .seconds = forecast.seconds,
-          .compute_overhead = forecast.plan.compute_overhead()};
+          .compute_overhead = forecast.plan.compute_overhead(),
+          .is_planned = forecast.first_peak == forecast.peak};
 }
 
 Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
@@ -154,8 +155,9 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, cons
   if (workload.training) made.seconds += seconds_of_sums(cut, rates);
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
-  made.is_planned =
-      strategy.mode == ExecutionMode::lazy && strategy.run.memory != AllocationPolicy::cached;
+  made.is_planned = made.is_planned && (smaller == 0 || small.is_planned) &&
+                    strategy.mode == ExecutionMode::lazy &&
+                    strategy.run.memory != AllocationPolicy::cached;
   return made;
 }
 
@@ -179,7 +181,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
     Plan plan = make_plan(graph, planner, budget);
     const double seconds = seconds_of_run(graph, plan, planned.thread_count(), rates.machine, true);
     const Bytes peak = plan.predicted_peak();
-    return estimate_of({std::move(plan), peak, seconds});
+    return estimate_of({std::move(plan), peak, seconds, peak});
   };
   Estimate made;
   try {

@@ -16,9 +16,10 @@ struct Estimate {
   double compute_overhead = 0;  ///< as `Plan::compute_overhead`
   int replicas = 1;             ///< run at once
   int micro_batches = 1;        ///< run in sequence
-  /// Whether the peak is exact. It may be inexact in three cases. In a mode that computes while it
-  /// records, a model that looks at values may take more. With cached memory, steps that find
-  /// results kept take less. And graphs that run in pooled memory are not exact.
+  /// Whether the peak is exactly what the first step predicts. It may be inexact in four cases. In
+  /// a mode that computes while it records, a model that looks at values may take more. With cached
+  /// memory, steps that find results kept take less. Within a budget, the first steps may follow a
+  /// fast plan, which fits the budget too. And graphs that run in pooled memory are not exact.
   bool is_planned = true;
 };
 

@@ -183,9 +183,14 @@ std::optional<Considered> consider(const ExecutionStrategy& strategy,
   return considered;
 }
 
+/// Whether a strategy is sure to fit, because it plans everything before it computes.
+bool is_sure(const ExecutionStrategy& strategy) {
+  return strategy.mode == ExecutionMode::lazy && strategy.run.memory != AllocationPolicy::cached;
+}
+
 std::string reason_of(const Recommendation& made, Bytes memory) {
   const auto was_in_question = [&](const Considered& each) {
-    return each.estimate && (each.estimate->is_planned || !made.estimate.is_planned);
+    return each.estimate && (is_sure(each.strategy) || !is_sure(made.strategy));
   };
   const bool all_were = std::ranges::all_of(made.considered, [&](const Considered& each) {
     return !each.estimate || was_in_question(each);
@@ -222,15 +227,15 @@ Bytes memory_of(const RecommendOptions& options) {
   return options.memory > 0 ? options.memory : free_memory();
 }
 
-/// The fastest of those whose peak is exact; the fastest of the others where none of these fits.
+/// The fastest of those that are sure to fit; the fastest of the others where there is none.
 const Considered* best_of(std::span<const Considered> considered) {
   const Considered* best = nullptr;
   for (const Considered& each : considered) {
     if (!each.estimate) continue;
-    const bool is_exact = each.estimate->is_planned;
-    if (best != nullptr && best->estimate->is_planned && !is_exact) continue;
-    const bool is_first_exact = best != nullptr && is_exact && !best->estimate->is_planned;
-    if (best == nullptr || is_first_exact ||
+    if (best != nullptr && is_sure(best->strategy) && !is_sure(each.strategy)) continue;
+    const bool is_first_sure =
+        best != nullptr && is_sure(each.strategy) && !is_sure(best->strategy);
+    if (best == nullptr || is_first_sure ||
         each.estimate->seconds < worth * best->estimate->seconds) {
       best = &each;
     }

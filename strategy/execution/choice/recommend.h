@@ -49,7 +49,8 @@ struct Recommendation {
 /// parameters of its own. The planner of each strategy decides what to recompute within the budget.
 ///
 /// Among strategies within one percent of the fastest, the simplest wins: the first in this order.
-/// A strategy whose peak is not exact (`Estimate::is_planned`) is chosen only where no other fits.
+/// A strategy that computes while it records may take more than its estimate. It is chosen only
+/// where no other fits.
 /// Throws `BudgetError` with the smallest budget that suffices, where none fits; `ArgumentError`
 /// for numbers out of range; and what the model throws.
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {},
