@@ -224,6 +224,17 @@ EXAMPLE(Explanation::recomputed, Explanation::other_budgets) {
         budgets.smallest.overhead > 0);  // → 3 true true
 }
 
+EXAMPLE(Explanation::repeated_steps) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({1000}));
+  const Var end = scan(x, 50, [](const Var& u, const StepNumber&) { return sin(u); });
+  const Report report = backward(sum(end), {.memory_budget = 40'000, .threads = 1}).report();
+  for (const Explanation::LoopSteps& loop : report.explanation->repeated_steps()) {
+    print(loop.repeated == report.loops[0].recomputed_steps, loop.run > 100, loop.seconds > 0);
+    // → true true true
+  }
+}
+
 EXAMPLE(Profile::seconds, Profile::hash) {
   Tape tape;
   const Var loss = sum(exp(tape.parameter(Tensor::ones({1000}))));
