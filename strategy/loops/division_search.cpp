@@ -49,6 +49,9 @@ void DivisionSearch::run() {
   const auto affordable =
       static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most_}));
   if (affordable == most_ && keeps_all({most_})) return keep_values(most_);
+  // A loop of one step may take less with the values of its step than when it runs the step again.
+  const LoopDivision whole{.snapshots = most_, .kept = most_kept()};
+  if (affordable == most_ && whole.kept > 0 && keeps_all(whole)) return set(whole);
   LoopDivision best;
   double least_cost = std::numeric_limits<double>::infinity();
   std::vector<LoopDivision> tried;
@@ -73,7 +76,10 @@ void DivisionSearch::run() {
   if (!std::isfinite(least_cost)) {
     const std::vector<Bytes> smaller = shares();
     for (const Bytes share : smaller) consider({0, share});
-    if (!std::isfinite(least_cost)) best = {0, least_share(smaller)};
+    if (!std::isfinite(least_cost)) {
+      best = {0, least_share(smaller)};
+      if (whole.kept == 1 && keep_all_peak(whole) < keep_all_peak(best)) best = whole;
+    }
   }
   set(best);
   if (leaves_threads_idle(loops_.all, spec_.threads)) make_states_ahead(best);
@@ -114,16 +120,23 @@ bool DivisionSearch::keeps_all(const LoopDivision& division) {
   return peak <= engine_part(planner).limit(peak, options_.memory_budget);
 }
 
-/// Uses memory that is left when all states are held for values of steps.
-void DivisionSearch::keep_values(std::uint32_t snapshots) {
-  Bytes bytes = 0;  // of a step of each loop
+/// The steps of the longest loop that may keep values.
+std::uint32_t DivisionSearch::most_kept() const {
   std::uint32_t most = 0;
   for (const std::size_t i : loops_.flexible) {
-    if (loops_.values[i] == nullptr) continue;
-    bytes += loops_.values[i]->block.stride;
-    most = std::max(most, loops_.all[i].loop().steps());
+    if (loops_.values[i] != nullptr) most = std::max(most, loops_.all[i].loop().steps());
   }
+  return most;
+}
+
+/// Uses memory that is left when all states are held for values of steps.
+void DivisionSearch::keep_values(std::uint32_t snapshots) {
+  std::uint32_t most = most_kept();
   if (most == 0) return;
+  Bytes bytes = 0;  // of a step of each loop
+  for (const std::size_t i : loops_.flexible) {
+    if (loops_.values[i] != nullptr) bytes += loops_.values[i]->block.stride;
+  }
   const Bytes budget = options_.memory_budget;
   most = static_cast<std::uint32_t>(std::min(budget / bytes, Bytes{most}));
   const Bytes rest = budget - keep_all_peak({.snapshots = snapshots, .kept = 1});

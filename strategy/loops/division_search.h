@@ -39,6 +39,7 @@ class DivisionSearch {
  private:
   std::uint32_t fitting(std::uint32_t most, Bytes share);
   bool keeps_all(const LoopDivision& division);
+  std::uint32_t most_kept() const;
   void keep_values(std::uint32_t snapshots);
   void make_states_ahead(const LoopDivision& division);
   double reversal_seconds() const;
