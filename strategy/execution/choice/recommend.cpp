@@ -252,11 +252,13 @@ Recommendation choose(std::vector<Considered> considered, Bytes memory) {
     const auto least = std::ranges::min_element(made.considered, {}, [](const Considered& each) {
       return each.strategy.mode == ExecutionMode::lazy ? each.smallest : unlimited;
     });
-    throw BudgetError(
-        "[recommend] none of " + std::to_string(made.considered.size()) + " strategies fits " +
-            std::to_string(memory) + " bytes; the smallest sufficient memory is " +
-            std::to_string(least->smallest) + " bytes, for: " + least->strategy.summary(),
-        memory, least->smallest);
+    ExecutionStrategy sufficient = least->strategy;
+    sufficient.run.memory_budget = least->smallest;
+    throw BudgetError("[recommend] none of " + std::to_string(made.considered.size()) +
+                          " strategies fits " + std::to_string(memory) +
+                          " bytes; the smallest sufficient memory is " +
+                          std::to_string(least->smallest) + " bytes, for: " + sufficient.summary(),
+                      memory, least->smallest);
   }
   made.strategy = best->strategy;
   made.estimate = *best->estimate;

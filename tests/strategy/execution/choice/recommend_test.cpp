@@ -70,6 +70,21 @@ TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smal
   }
 }
 
+TEST_CASE_METHOD(TwoThreads,
+                 "recommend: the strategy that an error names has the memory it needs") {
+  const Workload workload = workload_of(heat());
+  try {
+    recommend(workload, within(1));
+    FAIL("nothing fits a byte");
+  } catch (const BudgetError& error) {
+    const Bytes smallest = error.smallest_feasible();
+    const std::string message = error.what();
+    CHECK_THAT(message, Contains("is " + std::to_string(smallest) + " bytes, for:"));
+    CHECK_THAT(message, Contains("within " + format_bytes(smallest)));
+    CHECK_THAT(message, !Contains("within 1 B"));
+  }
+}
+
 TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed and needed") {
   Workload workload = workload_of(heat());
   const auto smallest = [&] {
