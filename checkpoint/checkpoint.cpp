@@ -9,6 +9,7 @@
 
 #include "autodiff/custom.h"
 #include "autodiff/execute.h"
+#include "autodiff/operations/counted_mean.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/require_function.h"
 #include "autodiff/run_control.h"
@@ -281,13 +282,15 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
                             std::span<const Var> inputs, Where where) {
   detail::require_function(f, "checkpoint", "the argument", "records values", where);
   require_codec(options.codec, "[checkpoint] CheckpointOptions::codec");
-  std::vector<Tape::Update> updates;  // by the values that are the last outputs
+  std::vector<Tape::Update> updates;  // by the values that are outputs after those of f
+  std::size_t counts = 0;             // that means in f divide by; the last outputs
   // Updates by values from outside stay on the tape as they are.
   const ValueId first_inside =
       inputs.empty() ? 0 : common_tape(inputs, "checkpoint", where).value_count();
-  const Composition with_updates = [&](std::span<const Var> xs) {
+  const Composition with_further_results = [&](std::span<const Var> xs) {
     Tape& tape = common_tape(xs, "checkpoint", where);
     const std::size_t before = tape.updates().size();
+    const NodeId first = tape.node_count();
     std::vector<Var> results = f(xs);
     if (results.empty()) return results;
     for (const Tape::Update& update : tape.updates().subspan(before)) {
@@ -295,16 +298,22 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
       results.push_back(tape.var(update.value));
       updates.push_back(update);
     }
+    for (NodeId node = first; node < tape.node_count(); ++node) {
+      if (count_mark(tape, node) != CountMark::own) continue;
+      results.push_back(tape.var(tape.first_output(node)));
+      ++counts;
+    }
     return results;
   };
   const auto body =
-      std::make_shared<const Subprogram>(Trace(with_updates, inputs, where, "checkpoint"), where);
+      std::make_shared<const Subprogram>(Trace(with_further_results, inputs, where, "checkpoint"), where);
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());
   std::vector<Var> outputs =
       record_checkpoint(body, arguments, inputs.size(), options.codec, where);
-  const std::size_t returned = outputs.size() - updates.size();
+  const std::size_t returned = outputs.size() - updates.size() - counts;
+  for (const Var& count : std::span(outputs).last(counts)) marked(count, CountMark::own, where);
   for (std::size_t i = 0; i < updates.size(); ++i) {
     outputs[0].tape().update_after_run(updates[i].target, outputs[returned + i], updates[i].weight,
                                        where);

@@ -147,11 +147,15 @@ Tape& tape_of(const LossAndOutputs& values, const char* operation, const Where& 
   return tape;
 }
 
-/// The values, and those of the tape's updates as further outputs.
-LossAndOutputs with_updates(const LossAndOutputs& values) {
+/// The values, and as further outputs those of the tape's updates and the counts of the loss.
+LossAndOutputs with_further_outputs(const LossAndOutputs& values, const RecordedCounts& counts) {
   LossAndOutputs all = values;
   append_updates(all);
+  counts.append_to(all);
   return all;
+}
+LossAndOutputs with_further_outputs(const LossAndOutputs& values) {
+  return with_further_outputs(values, RecordedCounts(values.loss));
 }
 
 /// The values of the loss and the outputs, and the gradients, which are recorded temporarily: the
@@ -281,16 +285,19 @@ Gradients differentiate(const LossAndOutputs& values, const RunOptions& options,
                         const Where& where) {
   Tape& tape = tape_of(values, "backward", where);
   const InUse::Use use(tape.in_use(), tape_use::asking, "backward", &where);
-  if (tape.updates().empty()) return run_backward(values, options, where);
+  const RecordedCounts counts(values.loss);
+  if (tape.updates().empty() && counts.empty()) return run_backward(values, options, where);
   const std::vector<Tape::Update> updates(tape.updates().begin(), tape.updates().end());
-  const Gradients made = run_backward(with_updates(values), options, where);
+  const Gradients made = run_backward(with_further_outputs(values, counts), options, where);
   const auto all = made.outputs();
   const std::size_t requested = values.outputs.size();
   std::vector<Tensor> outputs(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(requested));
   keep_from_updates(updates, outputs);
-  apply_updates(updates, all.subspan(requested));
+  apply_updates(updates, all.subspan(requested, updates.size()));
   tape.forget_updates();
-  return Gradients(made.loss(), {made.begin(), made.end()}, made.report(), std::move(outputs));
+  Gradients gradients(made.loss(), {made.begin(), made.end()}, made.report(), std::move(outputs));
+  gradients.set_counts(counts.read(all.subspan(requested + updates.size())));
+  return gradients;
 }
 
 Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& options,
@@ -330,7 +337,7 @@ decltype(auto) ask_of_backward(const LossAndOutputs& values, const RunOptions& o
   Tape& recorded_tape = tape_of(values, operation, where);
   const InUse::Use use_of_recorded(recorded_tape.in_use(), tape_use::asking, operation, &where);
   const LossAndOutputs computed =
-      computed_for(evaluator_of(recorded_tape, operation, where), with_updates(values));
+      computed_for(evaluator_of(recorded_tape, operation, where), with_further_outputs(values));
   Tape& tape = computed.loss.tape();
   const InUse::Use use(tape.in_use(), tape_use::asking, operation, &where);
   EngineEvaluator& evaluator = evaluator_of(tape, operation, where);
@@ -406,7 +413,7 @@ void write_graph(const LossAndOutputs& values, const std::string& path, const Ru
   Tape& tape = tape_of(values, "write_graph", where);
   const InUse::Use use(tape.in_use(), tape_use::asking, "write_graph", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "write_graph", where);
-  const LossAndOutputs computed = computed_for(evaluator, with_updates(values));
+  const LossAndOutputs computed = computed_for(evaluator, with_further_outputs(values));
   if (!computed.loss.belongs_to(tape)) return write_graph(computed, path, options, where);
   const RunOptions run = evaluator.prepare(tape, options);
   const Recorded recorded(computed, where);

@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autodiff/export.h"
 #include "autodiff/var.h"
 #include "strategy/base/dump_level.h"
 #include "strategy/base/loss_and_outputs.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/forecast.h"
@@ -63,6 +65,10 @@ class Gradients {
   std::vector<Tensor> outputs() const&& { return outputs_; }
   const Report& report() const& { return report_; }
   Report report() const&& { return report_; }
+  /// What the means of the loss divide by, for a `GradientAccumulator`. Empty for a loss without
+  /// means over counted targets.
+  const LossCounts& counts() const { return counts_; }
+  void set_counts(LossCounts counts) { counts_ = std::move(counts); }
 
   /// Gives storage of its own to each gradient that shares the storage of something else: the loss,
   /// an output, a leaf, or another value of the tape. With `y = exp(x)`, for example, the gradient
@@ -78,6 +84,7 @@ class Gradients {
   mutable std::vector<Entry> entries_;
   Report report_;
   std::vector<Tensor> outputs_;
+  LossCounts counts_;
   std::vector<const std::byte*> leaves_;  // of a Runner
 };
 

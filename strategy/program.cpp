@@ -12,6 +12,7 @@
 #include "autodiff/require_function.h"
 #include "autodiff/usable_threads.h"
 #include "strategy/base/free_memory.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/base/updates.h"
@@ -112,6 +113,8 @@ struct Program::State {
   /// program of values.
   std::size_t differentiated = 0;
   std::size_t requested = 0;          // auxiliary outputs; those after them are values of `updates`
+  LossCounts counts;                  // without numbers
+  std::size_t counted = 0;            // the last outputs, which are the counts of the loss
   std::vector<Tape::Update> updates;  // of every run
   std::vector<Var> updated_leaves;    // of their targets, where they have any
   std::vector<Var> parameters;
@@ -140,9 +143,20 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
       all.push_back(tape.var(update.value));
     }
     tape.forget_updates();
+    if (!made.loss.defined() || !made.loss.belongs_to(tape)) return all;  // an error, below
+    const RecordedCounts counts(made.loss);
+    state->counted = counts.size();
+    state->counts.has_other_terms = counts.has_other_terms();
+    made.outputs.clear();
+    counts.append_to(made);
+    all.insert(all.end(), made.outputs.begin(), made.outputs.end());
     return all;
   };
   state->outputs = state->record(record_all, precision, where);
+  const auto counts = state->outputs.end() - static_cast<std::ptrdiff_t>(state->counted);
+  const std::vector<Var> counted(counts, state->outputs.end());
+  state->outputs.erase(counts, state->outputs.end());
+  if (!state->names.empty()) state->names.resize(state->outputs.size());
   const Var loss = state->outputs.front();
   require_scalar(loss, where);
   const NodeId backward_begins = state->tape.node_count();
@@ -151,6 +165,7 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
   if (state->parameters.empty()) throw_without_parameters("program", "Program::values()", where);
   const std::vector<Var> gradients = vjp({&loss, 1}, state->parameters, {}, where);
   state->outputs.insert(state->outputs.end(), gradients.begin(), gradients.end());
+  state->outputs.insert(state->outputs.end(), counted.begin(), counted.end());
   state->compile_outputs(backward_begins);
   return Program(state);
 }
@@ -170,13 +185,15 @@ Program Program::gradients(const RecordLoss& record, const Precision& precision,
   return of_gradients(record, &precision, std::move(options), where);
 }
 
-std::span<const Var> Program::outputs() const& { return state_->outputs; }
+std::span<const Var> Program::outputs() const& {
+  return std::span(state_->outputs).first(state_->outputs.size() - state_->counted);
+}
 const Tape& Program::tape() const { return state_->tape; }
 const Plan& Program::plan() const& { return state_->plan; }
 
 ProgramParts parts_of(const Program& program) {
   const Program::State& state = *program.state_;
-  return {.outputs = state.outputs,
+  return {.outputs = program.outputs(),
           .names = state.names,
           .backward_begins = state.backward_begins,
           .differentiated = state.differentiated,
@@ -377,6 +394,13 @@ Gradients Runner::gradients() const {
   }
   Gradients gradients(state_->value(program.outputs[0]), std::move(entries), state_->report(),
                       std::move(outputs));
+  if (program.counted > 0) {
+    LossCounts counts = program.counts;
+    for (const Var& count : std::span(program.outputs).last(program.counted)) {
+      counts.counts.push_back(state_->value(count).item());
+    }
+    gradients.set_counts(std::move(counts));
+  }
   for (const Buffer& leaf : state_->leaves) gradients.leaves_.push_back(leaf.get());
   return gradients;
 }

@@ -7,6 +7,7 @@
 #include "autodiff/number_text.h"
 #include "autodiff/operations/attributes.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/counted_mean.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
@@ -338,7 +339,7 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   const DType dtype = compute_dtype(x.dtype());
   const Var total = sum(cast(losses, dtype, where), {}, false, where);
   const Var count = sum(counted(classes, attributes, dtype), {}, false, where);
-  return cast(divide(total, count, where), x.dtype(), where);
+  return cast(divide_by_count(total, count, where), x.dtype(), where);
 }
 
 /// Cross entropy with class probabilities as targets.

@@ -7,12 +7,14 @@
 
 #include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/counted_mean.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/loss.h"
 #include "autodiff/operations/index.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
@@ -208,6 +210,21 @@ Var poisson_nll_loss(const Var& prediction, const Var& target, const PoissonNllO
     losses = add(losses, palimpsest::where(many, stirling, 0, where), where);
   }
   return reduce_loss(losses, options.reduction, where);
+}
+
+Var weighted_mean(const Var& total, const Var& weight, Where where) {
+  const char* const name = "weighted_mean";
+  require_floating(total, name, where);
+  require_value(weight, name, where);
+  if (total.shape().elements() != 1 || weight.shape().elements() != 1) {
+    throw ShapeError(name,
+                     "the total is " + to_string(total.type()) + " and the weight is " +
+                         to_string(weight.type()) +
+                         "; give one element each, such as sum(losses * mask) and sum(mask)",
+                     where);
+  }
+  const Var count = cast(stop_gradient(weight, where), total.dtype(), where);
+  return divide_by_count(total, count, where);
 }
 
 }  // namespace palimpsest

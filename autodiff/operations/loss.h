@@ -15,7 +15,8 @@ struct ClassificationOptions {
   int axis = -1;  ///< axis of the classes
   /// Share of the target distribution that is spread evenly over all classes, in [0, 1].
   double label_smoothing = 0;
-  /// Targets of this class have loss 0 and do not count in the mean. It need not be a class.
+  /// Targets of this class have loss 0 and do not count in the mean. It need not be a class. Where
+  /// a batch is cut into parts, the mean counts the targets of the whole batch.
   std::optional<std::int64_t> ignore_index = std::nullopt;
 };
 
@@ -143,5 +144,13 @@ struct PoissonNllOptions {
 /// r − t·log r for rates r and counts t.
 Var poisson_nll_loss(const Var& prediction, const Var& target,
                      const PoissonNllOptions& options = {}, Where where = Where::current());
+
+/// `total` / `weight`, for a mean that a model writes out: a sum of losses, and the sum of what
+/// they count, such as a mask or weights of examples. Where a batch is cut into parts, each part
+/// divides by its share of the weight of the whole batch. So the parts add up to the mean of the
+/// whole batch, even if they weigh differently. The weight must not be negative, and no derivative
+/// flows through it. It is cast to the dtype of the total. Throws `ShapeError` unless both have one
+/// element, and `DTypeError` for a total that is not floating.
+Var weighted_mean(const Var& total, const Var& weight, Where where = Where::current());
 
 }  // namespace palimpsest

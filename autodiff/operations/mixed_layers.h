@@ -303,6 +303,15 @@ Var poisson_nll_loss(const A& prediction, const B& target, const PoissonNllOptio
   return palimpsest::poisson_nll_loss(on_prediction, on_target, options, where);
 }
 
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var weighted_mean(const A& total, const B& weight, Where where = Where::current()) {
+  const Constants on("weighted_mean", where, total, weight);
+  const Var on_total = on(total);
+  const Var on_weight = on(weight);
+  return palimpsest::weighted_mean(on_total, on_weight, where);
+}
+
 // autodiff/operations/normalization.h
 
 template <IsValue A, IsValue B = A, IsValue C = A>

@@ -160,6 +160,7 @@ Tensor gaussian_nll_loss(const Tensor& prediction, const Tensor& target, const T
                          const GaussianNllOptions& options = {}, Where where = Where::current());
 Tensor poisson_nll_loss(const Tensor& prediction, const Tensor& target,
                         const PoissonNllOptions& options = {}, Where where = Where::current());
+Tensor weighted_mean(const Tensor& total, const Tensor& weight, Where where = Where::current());
 
 // autodiff/operations/normalization.h
 

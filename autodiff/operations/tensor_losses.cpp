@@ -159,4 +159,11 @@ Tensor poisson_nll_loss(const Tensor& prediction, const Tensor& target,
   return on.result(palimpsest::poisson_nll_loss(on_prediction, on_target, options, where));
 }
 
+Tensor weighted_mean(const Tensor& total, const Tensor& weight, Where where) {
+  Evaluation on("weighted_mean", where);
+  const Var on_total = on(total);
+  const Var on_weight = on(weight);
+  return on.result(palimpsest::weighted_mean(on_total, on_weight, where));
+}
+
 }  // namespace palimpsest

@@ -32,6 +32,12 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
   return made;
 }
 
+void begin_part(Tape& tape, int part, const Tape& count) {
+  tape.accompany(count);
+  tape.set_seed(count.seed() + static_cast<std::uint64_t>(part));
+  tape.set_part(static_cast<std::uint32_t>(part));
+}
+
 void require_not_frozen(Tape& tape, std::span<const Tensor> parameters, const Where& where) {
   std::map<const std::byte*, std::size_t> given;  // the positions
   for (std::size_t i = 0; i < parameters.size(); ++i) {

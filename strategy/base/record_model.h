@@ -14,6 +14,10 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
                             std::span<const Tensor> parameters, std::span<const Tensor> batch,
                             const Where& where);
 
+/// Prepares an empty tape for part `part` of a batch. `count` is a tape that was cleared once for
+/// each batch. So every batch and every part has random streams of its own.
+void begin_part(Tape& tape, int part, const Tape& count);
+
 /// Throws `ArgumentError` for a parameter that was given, but that the model reads as a constant
 /// only, as it does with one that was frozen since. It would have a gradient of zeros, and an
 /// optimizer would change it.

@@ -14,11 +14,13 @@
 #include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/enumerators.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/updates.h"
 #include "strategy/execution/batch_cut.h"
+#include "strategy/execution/recorded_parts.h"
 #include "strategy/execution/replica.h"
 #include "strategy/parallel/pipeline/pipeline.h"
 #include "strategy/run/report_of.h"
@@ -42,6 +44,7 @@ struct Execution::State {
   State(ExecutionStrategy chosen, LossReduction of_loss)
       : strategy(std::move(chosen)),
         reduction(of_loss),
+        counts(strategy),
         threads(strategy.thread_count()),
         arena(threads) {
     require_valid(strategy);
@@ -58,18 +61,91 @@ struct Execution::State {
     return scaler->scale(loss, where_recorded(loss));
   }
 
+  /// Records the parts that must be recorded before the first one is computed, and checks that
+  /// parts of every size fit. Returns the counts that the means of the batch divide by, if it is
+  /// cut.
+  std::vector<double> prepare(RecordedParts& parts) {
+    if (cut.parts() == 1) return {};
+    const bool is_lazy = strategy.mode == ExecutionMode::lazy;
+    std::vector<double> whole;
+    if (!is_lazy && counts_first) whole = parts.count_first(reduction);
+    record_round(parts, 0);
+    counts_first = counts.any();
+    if (!is_lazy && counts_first && whole.empty()) {
+      whole = parts.count_first(reduction);
+      record_round(parts, 0);
+    }
+    const bool counts_now = is_lazy && counts_first;
+    for (int round = 0; counts_now && round < cut.micro_batches; ++round) {
+      if (round > 0) record_round(parts, round);
+      // What a model has looked at must neither take memory nor keep the count of its part.
+      for_replicas([&](Replica& replica, std::size_t r) {
+        replica.drop_values(parts[round * cut.replicas + static_cast<int>(r)]);
+      });
+    }
+    check(parts, counts_now);
+    if (!counts_now) return whole;
+    whole = counts.count();
+    counts.share(whole, parts.weights(reduction));
+    return whole;
+  }
+
+  Replica& replica_of(int part) {
+    return replicas[static_cast<std::size_t>(part) % replicas.size()];
+  }
+
+  /// Records a micro-batch of each replica.
+  void record_round(RecordedParts& parts, int round) {
+    for_replicas(
+        [&](Replica&, std::size_t r) { parts.record(round * cut.replicas + static_cast<int>(r)); });
+  }
+
+  /// Checks that a part of each size fits. The first part is the largest, and the last the
+  /// smallest.
+  /// `counts_now`: what the means divide by is still to be counted, within the same budget.
+  void check(RecordedParts& parts, bool counts_now) {
+    const bool is_lazy = strategy.mode == ExecutionMode::lazy;
+    const bool has_more_checks =
+        counts_now || cut.replicas > 1 || (is_lazy && parts.have_two_sizes());
+    const std::pair now(parts.total_examples(), cut.options.memory_budget);
+    if (!has_more_checks || strategy.run.memory_budget == unlimited || known_to_fit == now) return;
+    std::vector<int> checked{0};
+    if (parts.have_two_sizes()) {
+      // A mode that computes while it records cannot record a later micro-batch now.
+      checked.push_back(is_lazy ? cut.parts() - 1 : cut.replicas - 1);
+    }
+    std::vector<std::exception_ptr> errors;
+    for (const int part : checked) {
+      try {
+        const bool is_ahead = !parts.has(part);
+        if (is_ahead) parts.record(part);
+        replica_of(part).check(parts[part]);
+        if (is_ahead) replica_of(part).drop_values(parts[part]);
+      } catch (...) {
+        errors.push_back(std::current_exception());
+      }
+    }
+    pass_on(errors);
+    known_to_fit = now;
+  }
+
   /// The gradients and the loss, unscaled, with auxiliary outputs.
   Gradients finish(const Gradients& sum, Report report_of_all, std::vector<Tensor> outputs) {
     if (scaler) sum.keep_apart();
     std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
-    if (!scaler) {
-      return Gradients(sum.loss(), std::move(entries), std::move(report_of_all),
-                       std::move(outputs));
-    }
-    return arena.execute([&] {
-      return scaler->unscaled(sum.loss().clone(), std::move(entries), std::move(report_of_all),
-                              std::move(outputs));
-    });
+    const auto made = [&] {
+      if (!scaler) {
+        return Gradients(sum.loss(), std::move(entries), std::move(report_of_all),
+                         std::move(outputs));
+      }
+      return arena.execute([&] {
+        return scaler->unscaled(sum.loss().clone(), std::move(entries), std::move(report_of_all),
+                                std::move(outputs));
+      });
+    };
+    Gradients gradients = made();
+    gradients.set_counts(sum.counts());
+    return gradients;
   }
 
   /// Whether one replica has the whole budget.
@@ -96,7 +172,7 @@ struct Execution::State {
       }
     }
     for (Replica& replica : replicas) {
-      replica.take_report();  // remains of a call that failed
+      replica.begin();
       replica.set_budget(share);
       replica.set_beside(cut.sums);
     }
@@ -134,18 +210,12 @@ struct Execution::State {
       try {
         std::rethrow_exception(error);
       } catch (const BudgetError& refused) {
-        if (has_share_alone() || has_devices()) throw;
         if (worst && refused.smallest_feasible() < worst->smallest_feasible()) continue;
         worst = refused;
       }
     }
+    if (worst && (has_share_alone() || has_devices())) throw *worst;
     if (worst) throw refusal_of_all(cut, strategy.run.memory_budget, *worst);
-  }
-
-  /// Whether it is still unknown that all parts of such a batch fit the replicas' budgets.
-  bool is_to_be_checked(std::int64_t examples) const {
-    return cut.replicas > 1 && strategy.run.memory_budget != unlimited &&
-           known_to_fit != std::pair(examples, cut.options.memory_budget);
   }
 
   /// The report of all replicas together, plus `beside` bytes.
@@ -185,6 +255,8 @@ struct Execution::State {
 
   ExecutionStrategy strategy;
   LossReduction reduction;
+  BatchCounts counts;
+  bool counts_first = false;  // the last batch had means over counted targets
   int threads;
   tbb::task_arena arena;
   InUse in_use{"Execution"};
@@ -234,71 +306,50 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   // Memory of a replica's gradients that is still held counts when the replica runs its next
   // micro-batch. Where it computes while it records, it also counts in the next step.
   const bool may_take = micro_batches == 1 && state.strategy.mode == ExecutionMode::lazy;
+  const int replicas = static_cast<int>(state.replicas.size());
+  RecordedParts parts({loss, parameters, batch, where, state.cut.parts(), state.replicas,
+                       state.gradient_count, state.counts,
+                       [&](const Var& made) { return state.scaled(made); }});
+  const std::vector<double> counts = state.prepare(parts);
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
-  std::vector<std::int64_t> examples(of_parts.size(), 1);
-  std::vector<LossAndOutputs> recorded(of_parts.size(), Var());
-  std::vector<std::vector<Tape::Update>> updates(of_parts.size());  // as parts record them
-  std::vector<Tape::Update> updates_of_first;
   PartOutputs outputs;
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     for (std::optional<Gradients>& done : of_parts) done.reset();
-    const auto record = [&](Replica& replica, std::size_t r) {
-      const int part = micro_batch * static_cast<int>(of_parts.size()) + static_cast<int>(r);
-      const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
-      if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
-      Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
-      recorded[r] = record_model(loss, tape, parameters, tensors, where);
-      require_not_frozen(tape, parameters, where);
-      if (state.cut.parts() > 1) require_all_given(tape, parameters, where);
-      recorded[r].loss = state.scaled(recorded[r].loss);
-      // Parts may run at the same time, so none of them may update.
-      updates[r].assign(tape.updates().begin(), tape.updates().end());
-      append_updates(recorded[r]);
-      tape.forget_updates();
-    };
-    const auto differentiate = [&](Replica& replica, std::size_t r) {
-      of_parts[r] = replica.differentiate(recorded[r]);
-    };
-    const bool is_checked = state.cut.parts() > 1 && state.is_to_be_checked(examples_of(batch));
-    if (is_checked) {
-      state.for_replicas(record);
-      // The first part is the largest: some parts have one example more.
-      state.for_replicas([&](Replica& replica, std::size_t r) {
-        if (r == 0) replica.check(recorded[r]);
-      });
-      state.known_to_fit = {examples_of(batch), state.cut.options.memory_budget};
-      state.for_replicas(differentiate);
-    } else {
-      state.for_replicas([&](Replica& replica, std::size_t r) {
-        record(replica, r);
-        differentiate(replica, r);
-      });
-    }
-    if (micro_batch == 0) updates_of_first = updates[0];
-    for (const std::vector<Tape::Update>& each : updates) {
-      require_same_updates(updates_of_first, each);
+    const int first = micro_batch * replicas;
+    state.for_replicas([&](Replica& replica, std::size_t r) {
+      const int part = first + static_cast<int>(r);
+      if (!parts.has(part)) parts.record(part);
+      of_parts[r] = replica.differentiate(parts[part]);
+    });
+    for (int part = first; part < first + replicas; ++part) {
+      require_same_updates(parts.updates(0), parts.updates(part));
     }
     if (state.cut.parts() == 1) {
       outputs.add({of_parts[0]->outputs().begin(), of_parts[0]->outputs().end()}, 1);
       break;
     }
     state.arena.execute([&] {
-      for (std::size_t r = 0; r < of_parts.size(); ++r) {
-        outputs.add(copies_of(of_parts[r]->outputs()), examples[r]);
+      for (int r = 0; r < replicas; ++r) {
+        Gradients& made = *of_parts[static_cast<std::size_t>(r)];
+        const std::int64_t examples = parts.examples(first + r);
+        outputs.add(copies_of(made.outputs()), examples);
         if (may_take) {
-          accumulator.step_taking(std::move(*of_parts[r]), examples[r]);
+          accumulator.step_taking(std::move(made), examples);
         } else {
-          accumulator.step(*of_parts[r], examples[r]);
+          accumulator.step(made, examples);
         }
       }
     });
     // The sums are allocated now, so the free memory no longer includes their bytes.
     for (Replica& replica : state.replicas) replica.set_beside(0);
   }
-  const Gradients sum = state.cut.parts() == 1
-                            ? std::move(*of_parts[0])
-                            : state.arena.execute([&] { return accumulator.gradients(); });
-  std::vector<Tensor> together = outputs.finish(updates_of_first);
+  Gradients sum = state.cut.parts() == 1
+                      ? std::move(*of_parts[0])
+                      : state.arena.execute([&] { return accumulator.gradients(); });
+  if (!counts.empty()) {
+    sum.set_counts({counts, RecordedCounts(parts[0].loss).has_other_terms()});
+  }
+  std::vector<Tensor> together = outputs.finish(parts.updates(0));
   return state.finish(sum, state.take_report(state.cut.sums), std::move(together));
 }
 

@@ -48,6 +48,10 @@ class Execution {
   /// pipeline, and towards no other budget. Throws `ShapeError` where parts do not fit together,
   /// and `ArgumentError` where parts return different numbers of outputs.
   ///
+  /// Means over counted targets divide by the counts of the whole batch: those of `cross_entropy`
+  /// and `nll` with an `ignore_index`, and `weighted_mean`. A lazy mode records all parts of such a
+  /// model before it computes any. Other modes call the model twice for each part, to count first.
+  ///
   /// Each tensor that the model updates (`Tape::update_after_run`) changes once, at the end, by the
   /// mean of the values of all parts, weighted by their numbers of examples.
   ///
@@ -61,8 +65,9 @@ class Execution {
   ///
   /// Throws what the model throws, `ShapeError` for a loss of more than one element, and
   /// `ArgumentError` for a strategy without gradients. A batch that cannot be cut throws
-  /// `ArgumentError` or `ShapeError`. Throws `BudgetError` when the budget is too small; in a lazy
-  /// mode before any replica computes.
+  /// `ArgumentError` or `ShapeError`. So does a mean over counted targets in a body of a loop, when
+  /// the batch is cut. Throws `BudgetError` when the budget is too small for a part of any size; in
+  /// a lazy mode before any part is computed.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch, Where where = Where::current());
 

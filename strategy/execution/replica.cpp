@@ -4,7 +4,9 @@
 
 #include "checkpoint/engine_planner.h"
 #include "strategy/base/free_memory.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/record_model.h"
 #include "strategy/differentiate.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
@@ -72,15 +74,19 @@ void Replica::set_beside(Bytes beside) {
 
 void Replica::set_observer(RunObserver* observer) { evaluator_->engine().set_observer(observer); }
 
-Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
+void Replica::begin() {
   // Values left by a call that failed take memory.
-  if (unfinished_ != nullptr) unfinished_->clear();
+  for (Tape* const tape : std::exchange(unfinished_, {})) tape->clear();
+  take_report();
+}
+
+Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
   if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
-  unfinished_ = tape.get();
+  if (std::ranges::find(unfinished_, tape.get()) == unfinished_.end()) {
+    unfinished_.push_back(tape.get());
+  }
   tape->clear();
-  tape->accompany(count);
-  tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
-  tape->set_part(static_cast<std::uint32_t>(part));
+  begin_part(*tape, part, count);
   if (computes_while_recording_) {
     const Meter& meter = evaluator_->engine().meter();
     meter.reset_peaks();
@@ -101,7 +107,9 @@ LossAndOutputs Replica::computed(const LossAndOutputs& made) {
 }
 
 std::size_t Replica::first_gradient(const LossAndOutputs& values) {
-  return computed_values(computed(values)).size();
+  LossAndOutputs all = values;  // as `backward` computes them
+  RecordedCounts(values.loss).append_to(all);
+  return computed_values(computed(all)).size();
 }
 
 void Replica::drop_all(const Var& made) {
@@ -143,10 +151,24 @@ auto Replica::within_least(const Var& loss, Run run) {
   }
 }
 
+Gradients Replica::on_devices(const LossAndOutputs& values) {
+  const RecordedCounts counts(values.loss);
+  if (counts.empty()) return devices_->gradients(values);
+  LossAndOutputs all = values;
+  counts.append_to(all);
+  const Gradients made = devices_->gradients(all);
+  const auto outputs = made.outputs();
+  const auto requested = outputs.first(values.outputs.size());
+  Gradients gradients(made.loss(), {made.begin(), made.end()}, made.report(),
+                      {requested.begin(), requested.end()});
+  gradients.set_counts(counts.read(outputs.last(counts.size())));
+  return gradients;
+}
+
 Gradients Replica::differentiate(const LossAndOutputs& values) {
   if (devices_) {
-    Gradients gradients = devices_->gradients(values);
-    note(gradients.report());
+    Gradients gradients = on_devices(values);
+    note(gradients.report(), values.loss.tape());
     return gradients;
   }
   const Where where = where_recorded(values.loss);
@@ -154,11 +176,15 @@ Gradients Replica::differentiate(const LossAndOutputs& values) {
     return palimpsest::differentiate(values, options, where);
   });
   drop_all(values.loss);
-  note(gradients.report());
+  note(gradients.report(), values.loss.tape());
   return gradients;
 }
 
 void Replica::check(const LossAndOutputs& values) {
+  if (devices_) {
+    devices_->forecast(values, true);
+    return;
+  }
   const Where where = where_recorded(values.loss);
   within_least(values.loss,
                [&](const RunOptions& options) { return plan_backward(values, options, where); });
@@ -175,13 +201,13 @@ Tensor Replica::evaluate(const Var& value) {
   if (devices_) {
     Report report;
     Tensor made = devices_->value(value, report);
-    note(std::move(report));
+    note(std::move(report), value.tape());
     return made;
   }
   Report report = palimpsest::evaluate({&value, 1}, options_for_values(), where_recorded(value));
   Tensor tensor = value.value();
   drop_all(value);
-  note(std::move(report));
+  note(std::move(report), value.tape());
   return tensor;
 }
 
@@ -195,8 +221,8 @@ RunOptions Replica::options_for_values() const {
   return options;
 }
 
-void Replica::note(Report of_part) {
-  unfinished_ = nullptr;
+void Replica::note(Report of_part, Tape& finished) {
+  std::erase(unfinished_, &finished);
   if (computes_while_recording_) {
     Report run = evaluator_->engine().take_collected();
     add_counts(of_part, run);

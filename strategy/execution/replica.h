@@ -24,6 +24,8 @@ class Replica {
   Replica(const ExecutionStrategy& strategy, RunOptions options, int count, Bytes beside,
           std::shared_ptr<Engine> engine = std::make_shared<Engine>());
 
+  /// Begins a batch: clears what a call that failed has left.
+  void begin();
   /// A cleared tape for a micro-batch. Each micro-batch has its own tape, so that random operations
   /// draw the same numbers for any number of replicas. `part` is the index of the part in the
   /// batch. `count` is a tape that was cleared once for each such batch, so that every batch has
@@ -54,6 +56,8 @@ class Replica {
 
   /// Throws what `differentiate` would throw before any work.
   void check(const LossAndOutputs& values);
+  /// Drops the values that a model has looked at, until `differentiate` computes them again.
+  void drop_values(const LossAndOutputs& values) { drop_all(values.loss); }
 
   /// The report of all parts since the last call. It has the sum of the counts and the largest
   /// predicted peak; the rest is from the part with the largest measured peak.
@@ -63,12 +67,13 @@ class Replica {
   Tape& cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count);
   /// Drops the values on the tape of `made`, and on the tape that is computed in its place.
   void drop_all(const Var& made);
+  Gradients on_devices(const LossAndOutputs& values);
   /// Runs `run(options)`. Where the checkpoint fraction gives too small a budget for `loss`, runs
   /// it with the smallest feasible budget instead.
   template <class Run>
   auto within_least(const Var& loss, Run run);
   RunOptions options_for_values() const;
-  void note(Report of_part);
+  void note(Report of_part, Tape& finished);
 
   RunOptions options_;
   int count_;
@@ -78,7 +83,7 @@ class Replica {
   std::shared_ptr<EngineEvaluator> evaluator_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;
-  Tape* unfinished_ = nullptr;  // its computation has not finished
+  std::vector<Tape*> unfinished_;  // their computation has not finished
   Report report_;
   Bytes held_ = 0;  // bytes of earlier results that users still hold
   /// The smallest feasible budget for a program of this many nodes and bytes, where the checkpoint

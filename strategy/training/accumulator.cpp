@@ -1,12 +1,12 @@
 #include "strategy/training/accumulator.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autodiff/enumerators.h"
 #include "autodiff/number_text.h"
 #include "autodiff/parallel.h"
 #include "strategy/training/gradient_sums.h"
+#include "strategy/training/micro_batch_weights.h"
 
 namespace palimpsest {
 namespace {
@@ -35,7 +35,9 @@ void in_parallel(Parameters& parameters, F f) {
 
 }  // namespace
 
-GradientAccumulator::GradientAccumulator(AccumulatorOptions options) : options_(options) {
+GradientAccumulator::GradientAccumulator(AccumulatorOptions options)
+    : options_(options),
+      weights_(std::make_shared<MicroBatchWeights>(options.normalization, options.steps)) {
   using enum GradientNormalization;
   require_enumerator(options.normalization, {sum, mean, weighted},
                      "[accumulator] AccumulatorOptions::normalization");
@@ -211,11 +213,12 @@ bool GradientAccumulator::step(std::int64_t examples) {
   require_open();
   require_parameters();
   require_examples(examples);
+  weights_->require_one_weight({}, examples);
   for (const Parameter& parameter : parameters_) {
     if (!parameter.given.defined()) refuse_missing(parameter.name);
   }
   prepare_sums();
-  return add_given(examples, Taking::copies);
+  return add_given({}, examples, Taking::copies);
 }
 
 bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examples) {
@@ -224,6 +227,7 @@ bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examp
   require_parameters();
   require_nothing_given();
   require_examples(examples);
+  weights_->require_one_weight({}, examples);
   for (const auto& [name, gradient] : gradients) {
     require_fits(parameters_[index_of(name)], gradient);
   }
@@ -234,22 +238,23 @@ bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examp
   for (Parameter& parameter : parameters_) {
     parameter.given = gradients.find(parameter.name)->second;
   }
-  return add_given(examples, Taking::copies);
+  return add_given({}, examples, Taking::copies);
 }
 
 bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples) {
   const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step");
   give(gradients, examples);
-  return add_given(examples, Taking::copies);
+  return add_given(gradients.counts(), examples, Taking::copies);
 }
 
 bool GradientAccumulator::step_taking(Gradients gradients, std::int64_t examples) {
   const InUse::Use use(in_use_, call_in_progress, "GradientAccumulator::step_taking");
   give(gradients, examples);
+  const LossCounts counts = gradients.counts();
   {
     const Gradients dropped = std::move(gradients);
   }
-  return add_given(examples, Taking::memory);
+  return add_given(counts, examples, Taking::memory);
 }
 
 void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples) {
@@ -260,6 +265,7 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
   const double loss = has_loss ? gradients.loss().item() : 0;
   if (parameters_.empty() && count_ == 0) register_all(gradients);
   require_same_parameters(gradients);
+  weights_->require_one_weight(gradients.counts(), examples);
   prepare_sums();
   const Report& report = gradients.report();
   const bool overflowed = report.overflowed || (report_ && report_->overflowed);
@@ -273,28 +279,11 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
     parameters_[i].name_on_tape = entry.name;
   }
   if (has_loss) {
-    loss_ += weight_of(examples) * loss;
+    const double units = weights_->units_of(gradients.counts(), examples);
+    if (units > 0) loss_ += weights_->weight_of(units) * loss;
     loss_type_ = gradients.loss().type();
     ++losses_;
   }
-}
-
-double GradientAccumulator::weight_of(std::int64_t examples) const {
-  // Relative to the first micro-batch, so that micro-batches of equal size have the bits of `mean`.
-  const bool differs = options_.normalization == GradientNormalization::weighted && count_ > 0;
-  return differs ? static_cast<double>(examples) / static_cast<double>(first_examples_) : 1;
-}
-
-double GradientAccumulator::divisor() const {
-  switch (options_.normalization) {
-    case GradientNormalization::sum:
-      return 1;
-    case GradientNormalization::mean:
-      return count_;
-    case GradientNormalization::weighted:
-      return static_cast<double>(examples_) / static_cast<double>(first_examples_);
-  }
-  throw InternalError("unknown normalisation of gradients");
 }
 
 void GradientAccumulator::prepare_sums() {
@@ -306,20 +295,26 @@ void GradientAccumulator::prepare_sums() {
   }
 }
 
-bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
-  const double weight = weight_of(examples);
+bool GradientAccumulator::add_given(const LossCounts& counts, std::int64_t examples,
+                                    Taking taking) {
+  const double units = weights_->units_of(counts, examples);
+  const double weight = weights_->weight_of(units);
   const bool is_first = count_ == 0;
+  const bool has_weight = weights_->has_weight();
   if (is_first) first_examples_ = examples;
   ++count_;
   examples_ += examples;
+  weights_->add(counts, examples);
   ++totals_.micro_batches;
   totals_.effective_batch = examples_;
   const bool is_due = count_ == options_.steps;
-  const double by = is_due ? divisor() : 1;
+  const double by = is_due ? weights_->divisor() : 1;
   in_parallel(parameters_, [&](Parameter& parameter) {
     Tensor& given = parameter.given;
-    if (!is_first) {
+    if (has_weight && units > 0) {
       add_to_sum(parameter.sum, given, weight, by);
+    } else if (!is_first && !(units > 0)) {  // without targets
+      divide(parameter.sum, by);
     } else if (taking == Taking::memory && given.type() == parameter.sum.type() &&
                given.buffer().use_count() == 1) {
       parameter.sum = std::move(given);
@@ -341,7 +336,7 @@ void GradientAccumulator::require_accumulated() const {
 
 Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
   const Tensor copy = parameter.sum.clone();
-  if (!divided_) divide(copy, divisor());
+  if (!divided_) divide(copy, weights_->divisor());
   return copy;
 }
 
@@ -359,7 +354,8 @@ void GradientAccumulator::finish() {
     }
   }
   if (!divided_) {
-    in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, divisor()); });
+    const double by = weights_->divisor();
+    in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, by); });
     divided_ = true;
   }
   // As `clip_by_norm`. Nothing after the norm allocates.
@@ -390,7 +386,10 @@ Gradients GradientAccumulator::gradients() {
         {parameter.var, parameter.gradient(), parameter.value, parameter.name_on_tape});
   }
   Tensor loss;
-  if (losses_ == count_) loss = Tensor::full(loss_type_.shape, loss_ / divisor(), loss_type_.dtype);
+  // Without targets the mean of all micro-batches is 0/0.
+  const double mean = weights_->has_weight() ? loss_ / weights_->divisor()
+                                             : std::numeric_limits<double>::quiet_NaN();
+  if (losses_ == count_) loss = Tensor::full(loss_type_.shape, mean, loss_type_.dtype);
   return Gradients(std::move(loss), std::move(entries), *report_);
 }
 
@@ -429,6 +428,7 @@ void GradientAccumulator::reset() {
     parameter.name_on_tape.clear();
   }
   count_ = 0;
+  weights_->reset();
   examples_ = 0;
   divided_ = false;
   taken_ = false;

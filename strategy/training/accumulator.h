@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +15,18 @@
 #include "strategy/backward.h"
 #include "strategy/training/safetensors.h"
 
+namespace palimpsest {
+class MicroBatchWeights;
+}  // namespace palimpsest
+
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The divisor of the sum of micro-batch gradients. It makes the result the gradient of the loss of
 /// all their examples at once.
+///
+/// A micro-batch whose loss divides by a count (`Gradients::counts`), such as that of targets that
+/// are not ignored, is weighted by this count instead, whatever the number of examples. The sum is
+/// then divided by the count of the update. A micro-batch without targets has weight 0.
 enum class GradientNormalization : std::uint8_t {
   /// 1: each loss is a sum over examples.
   sum,
@@ -104,7 +113,9 @@ class GradientAccumulator {
   /// parameters adds its loss alone.
   ///
   /// Throws `ArgumentError` for another number of parameters, or one whose name on the tape is not
-  /// the registered one. Throws `ShapeError` and `DTypeError` as `accumulate`.
+  /// the registered one. Also throws it where no one weight is right: the loss has several means or
+  /// other terms, and these do not weigh its examples as in the micro-batches before. An
+  /// `Execution` weighs each mean by itself. Throws `ShapeError` and `DTypeError` as `accumulate`.
   bool step(const Gradients& gradients, std::int64_t examples = 1);
   /// Likewise, but without copies: the sums of an update begin in the memory of the given
   /// gradients, unless others hold it. That memory is held until the update is taken. So the code
@@ -170,14 +181,12 @@ class GradientAccumulator {
   void require_examples(std::int64_t examples) const;
   void require_same_parameters(const Gradients& gradients) const;
 
-  double weight_of(std::int64_t examples) const;
-  double divisor() const;
   void prepare_sums();
   /// Whether the sums of an update begin as copies of its first gradients, or in their memory.
   enum class Taking : std::uint8_t { copies, memory };
 
   void give(const Gradients& gradients, std::int64_t examples);
-  bool add_given(std::int64_t examples, Taking taking);
+  bool add_given(const LossCounts& counts, std::int64_t examples, Taking taking);
   void require_accumulated() const;
   /// True for an update that waits for more micro-batches.
   bool is_midway() const { return !taken_ && count_ < options_.steps; }
@@ -188,6 +197,7 @@ class GradientAccumulator {
 
   InUse in_use_{"accumulator"};
   AccumulatorOptions options_;
+  std::shared_ptr<MicroBatchWeights> weights_;  // never null, except in a moved object
   std::vector<Parameter> parameters_;
   std::map<std::string, std::size_t, std::less<>> index_;
   int count_ = 0;                    // micro-batches in the update

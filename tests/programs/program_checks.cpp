@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "autodiff/operations/counted_mean.h"
 #include "strategy/base/batch_parts.h"
 #include "tests/programs/program_resumes.h"
 
@@ -32,13 +33,34 @@ Tensor with_positive_zero(const Tensor& loss) {
   return (tape.constant(loss) + 0.0).value();
 }
 
-/// The results when each is added to itself.
-Results added_to_themselves(Results results) {
+/// Means over counted targets that a program records, and whether parts of a batch can share their
+/// counts.
+struct RecordedMeans {
+  bool any = false;
+  bool can_be_shared = true;
+};
+
+RecordedMeans means_of(const ProgramText& text) {
+  Tape tape;
+  CountedMeans means;
+  const CountedMeans::Recording recording(tape, means);
+  compose(tape, text);
+  try {
+    means.counts();
+  } catch (const ArgumentError&) {
+    return {true, false};  // in a loop
+  }
+  return {!means.empty(), true};
+}
+
+/// The results of a batch of two parts that each have these results.
+Results of_both_parts(Results results, LossReduction reduction) {
   for (Result& result : results) {
     if (!is_floating(result.tensor.dtype())) continue;  // not a gradient
     Tape tape;
     const Var one = tape.constant(result.tensor);
-    result.tensor = (one + one).value();
+    const Var both = one + one;
+    result.tensor = (reduction == LossReduction::mean ? both * 0.5 : both).value();
     if (result.name == "loss") result.tensor = with_positive_zero(result.tensor);
   }
   return results;
@@ -335,7 +357,7 @@ class Runs {
     return results;
   }
 
-  /// Three times: the sum of the losses of both parts of a batch, each of which is the program's
+  /// Three times: the losses of both parts of a batch together, each of which is the program's
   /// loss.
   Results execute() {
     Tape tape;
@@ -343,7 +365,7 @@ class Runs {
     const ComposedProgram first = compose(tape, text_, {}, &modules);
     const std::vector<Tensor> parameters = tensors_of(first.parameters);
     const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
-    Execution execution(strategy_of(cell_, options_), LossReduction::sum);
+    Execution execution(strategy_of(cell_, options_), reduction_of(text_));
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) {
       const ComposedProgram program = compose(part, text_, given, &modules);
@@ -402,12 +424,17 @@ void keep_native_code() {
   if (is_own) ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
 }
 
+LossReduction reduction_of(const ProgramText& text) {
+  return means_of(text).any ? LossReduction::mean : LossReduction::sum;
+}
+
 bool is_model(const ProgramText& text, Cell::Mode mode) {
   Tape tape;
   const ComposedProgram program = compose(tape, text);
   if (program.parameters.empty()) return false;
   const bool has_parts = mode == Mode::stages || mode == Mode::devices;
   if (has_parts && !program.updates.empty()) return false;
+  if (!means_of(text).can_be_shared) return false;
   return std::ranges::none_of(operations(), [&](const Operation* operation) {
     return operation->random && std::ranges::any_of(program.lines, [&](const std::string& line) {
              return line.find(operation->name) != std::string::npos;
@@ -475,7 +502,7 @@ std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
     if (is_executed(cell.mode) && !is_model(text, cell.mode)) return {};
     const Results results = Runs(text, cell).results();
     const Results right = cell.precision           ? reference_of(text, *cell.precision)
-                          : is_executed(cell.mode) ? added_to_themselves(expected)
+                          : is_executed(cell.mode) ? of_both_parts(expected, reduction_of(text))
                                                    : expected;
     std::string problem = difference(results, right);
     if (problem.empty() && cell.resumes) problem = problem_of_resuming(text, cell, right);

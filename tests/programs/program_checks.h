@@ -74,6 +74,10 @@ Results reference_of(const ProgramText& text);
 /// The reference in another precision.
 Results reference_of(const ProgramText& text, const Precision& precision);
 
+/// How the losses of both parts of a batch combine, each of which is the program's. A mean over
+/// counted targets becomes that of both parts, so only the mean of equal parts is the program's.
+LossReduction reduction_of(const ProgramText& text);
+
 /// The results of `backward`.
 Results results_of(const Gradients& gradients, std::span<const Var> parameters);
 

@@ -110,7 +110,7 @@ class ResumedRuns {
     std::vector<Tensor> parameters;
     for (const Var& each : first.parameters) parameters.push_back(each.value());
     const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
-    Execution execution(strategy_of(cell_, options), LossReduction::sum);
+    Execution execution(strategy_of(cell_, options), reduction_of(text_));
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) -> LossAndOutputs {
       return recorded(part, given, &modules).loss - sum(of_batch[0]);

@@ -30,6 +30,16 @@ EXAMPLE(Gradients::keep_apart) {
   print(gradients[x], gradients.outputs()[0]);  // → [0, 2.718] [1, 2.718]
 }
 
+EXAMPLE(Gradients::counts, Gradients::set_counts, LossCounts, LossCounts::empty) {
+  Tape tape;
+  const Var scores = tape.parameter(Tensor::matrix({{1, 2}, {3, 4}}));
+  const Var classes = tape.constant(Tensor::from<std::int64_t>({1, -100}, {2}));
+  Gradients gradients = backward(cross_entropy(scores, classes, {.ignore_index = -100}));
+  print(gradients.counts().counts[0], gradients.counts().has_other_terms);  // → 1 false
+  gradients.set_counts({});
+  print(gradients.counts().empty());  // → true
+}
+
 EXAMPLE(plan_backward) {
   Tape tape;
   const Var x = tape.parameter(Tensor::ones({1000}));

@@ -259,6 +259,18 @@ EXAMPLE(reduce_loss, Reduction) {
   print(reduce_loss(Tensor::vector({1, 3}), Reduction::sum));  // → 4
 }
 
+EXAMPLE(weighted_mean) {
+  const ModelFunction masked = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var errors = square(matmul(batch[0], p[0]) - batch[1]);
+    return weighted_mean(sum(errors * batch[2]), sum(batch[2]));  // batch[2] is a mask
+  };
+  const std::vector<Tensor> parameters{Tensor::matrix({{2}})};
+  const std::vector<Tensor> batch{Tensor::matrix({{1}, {1}, {1}}), Tensor::matrix({{0}, {1}, {5}}),
+                                  Tensor::matrix({{1}, {1}, {0}})};
+  Execution execution({.accumulation = 3});                      // three parts
+  print(execution.gradients(masked, parameters, batch).loss());  // → 2.5
+}
+
 EXAMPLE(multi_margin_loss, MultiMarginOptions) {
   const Tensor scores = Tensor::matrix({{1, 3}, {2, 0}});
   const Tensor classes = Tensor::from<std::int64_t>({1, 1}, {2});

@@ -1,10 +1,12 @@
 #include "strategy/execution/choice/estimate.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "autodiff/require_function.h"
 #include "strategy/base/batch_parts.h"
-#include "strategy/base/record_model.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/base/updates.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/execution/choice/dry_run.h"
@@ -36,11 +38,44 @@ BatchResults results_of(const LocatedWorkload& workload) {
   return workload.training ? BatchResults::gradients : BatchResults::values;
 }
 
-/// The number of replicas without a part that is larger by one example.
-int smaller_replicas(const BatchCut& cut, const LocatedWorkload& workload) {
-  if (cut.replicas == 1) return 0;
-  const std::int64_t larger = examples_of(workload.batch) % cut.parts();
-  return larger == 0 ? 0 : std::max(0, cut.replicas - static_cast<int>(larger));
+/// The number of parts that are larger by one example than the others; 0 where all are equal.
+int larger_parts(const BatchCut& cut, const LocatedWorkload& workload) {
+  if (cut.parts() == 1) return 0;
+  return static_cast<int>(examples_of(workload.batch) % cut.parts());
+}
+
+/// The first part of each size: the first of all, which is as large as any, and perhaps the last.
+std::vector<int> parts_of_each_size(const BatchCut& cut, const LocatedWorkload& workload) {
+  std::vector<int> parts{0};
+  if (larger_parts(cut, workload) > 0) parts.push_back(cut.parts() - 1);
+  return parts;
+}
+
+/// Calls `estimate(part)` for a part of each size. Throws the `BudgetError` that names most.
+template <class F>
+auto for_each_size(const BatchCut& cut, const LocatedWorkload& workload, F estimate) {
+  std::vector<decltype(estimate(0))> made;
+  std::optional<BudgetError> worst;
+  for (const int part : parts_of_each_size(cut, workload)) {
+    try {
+      made.push_back(estimate(part));
+    } catch (const BudgetError& refused) {
+      if (!worst || refused.smallest_feasible() > worst->smallest_feasible()) worst = refused;
+    }
+  }
+  if (worst) throw *worst;
+  return made;
+}
+
+/// The sum over replicas of the largest peak of their parts.
+Bytes peak_of_replicas(const BatchCut& cut, int larger, Bytes of_larger, Bytes of_smaller) {
+  Bytes sum = 0;
+  for (int r = 0; r < cut.replicas; ++r) {
+    const bool has_larger = larger == 0 || r < larger;
+    const bool has_smaller = larger > 0 && cut.parts() - cut.replicas + r >= larger;
+    sum += std::max(has_larger ? of_larger : 0, has_smaller ? of_smaller : 0);
+  }
+  return sum;
 }
 
 /// Reads each part's gradients, and reads and writes their sum.
@@ -92,17 +127,25 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const LocatedWorklo
   const int parts = workload.training ? strategy.accumulation : 1;
   const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters,
                                  workload.batch, parts, strategy.thread_count());
-  const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
-  Tape tape(devices.evaluator());
-  LossAndOutputs recorded =
-      record_model(workload.model, tape, workload.parameters, part, workload.where);
-  if (parts > 1) require_all_given(tape, workload.parameters, workload.where);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
-  if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss, workload.where);
-  if (workload.training) append_updates(recorded);
-  const PiecesForecast forecast = devices.forecast(recorded, workload.training);
+  const auto forecast_of = [&](int part) {
+    const std::vector<Tensor> batch =
+        parts > 1 ? part_of(workload.batch, part, parts) : workload.batch;
+    Tape tape(devices.evaluator());
+    LossAndOutputs recorded = record_loss_of_part(tape, parts, batch, workload);
+    if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss, workload.where);
+    if (workload.training) {
+      append_updates(recorded);
+      RecordedCounts(recorded.loss).append_to(recorded);
+    }
+    return devices.forecast(recorded, workload.training);
+  };
+  const std::vector<PiecesForecast> of_sizes = for_each_size(cut, workload, forecast_of);
+  PiecesForecast forecast = of_sizes.front();
+  forecast.peak = std::max(forecast.peak, of_sizes.back().peak);
+  forecast.keep_all_peak = std::max(forecast.keep_all_peak, of_sizes.back().keep_all_peak);
   return {.peak = forecast.peak + cut.sums,
           .keep_all_peak = forecast.keep_all_peak + cut.sums,
           .seconds = forecast.seconds * parts * by_rates(strategy, workload, parts, rates) +
@@ -135,19 +178,20 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, cons
   const BatchCut cut =
       cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
                 workload.training ? strategy.accumulation : 1, threads);
-  const int smaller = smaller_replicas(cut, workload);
-  Estimate made;
-  Estimate small;
+  std::vector<Estimate> of_sizes;
   try {
-    made = estimate_part(strategy, cut, 0, workload, rates);
-    if (smaller > 0) small = estimate_part(strategy, cut, cut.parts() - 1, workload, rates);
+    of_sizes = for_each_size(cut, workload, [&](int part) {
+      return estimate_part(strategy, cut, part, workload, rates);
+    });
   } catch (const BudgetError& error) {
     const bool has_share_alone = cut.parts() == 1 && cut.sums == 0;
     if (has_share_alone || strategy.run.memory_budget == unlimited) throw;
     throw refusal_of_all(cut, strategy.run.memory_budget, error);
   }
+  Estimate made = of_sizes.front();
+  const int larger = larger_parts(cut, workload);
   for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {
-    made.*peak = made.*peak * (cut.replicas - smaller) + small.*peak * smaller;
+    made.*peak = peak_of_replicas(cut, larger, of_sizes.front().*peak, of_sizes.back().*peak);
     if (workload.training) made.*peak += cut.sums;
   }
   const int in_turns = (cut.replicas + threads - 1) / threads;

@@ -1,5 +1,6 @@
 #include "strategy/execution/choice/record_part.h"
 
+#include "autodiff/operations/counted_mean.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
@@ -7,6 +8,20 @@
 #include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
+
+LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor> batch,
+                                   const LocatedWorkload& workload) {
+  if (parts == 1) {
+    return record_model(workload.model, tape, workload.parameters, batch, workload.where);
+  }
+  CountedMeans means;
+  const CountedMeans::Recording counting(tape, means);
+  LossAndOutputs made =
+      record_model(workload.model, tape, workload.parameters, batch, workload.where);
+  means.counts();  // throws
+  require_all_given(tape, workload.parameters, workload.where);
+  return made;
+}
 
 LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
                            int part, const LocatedWorkload& workload) {
@@ -28,9 +43,8 @@ LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, 
     }
     return value;
   }
-  LossAndOutputs made = record_model(workload.model, replica.tape(0, 0, count), workload.parameters,
-                                     batch, workload.where);
-  if (cut.parts() > 1) require_all_given(made.loss.tape(), workload.parameters, workload.where);
+  LossAndOutputs made =
+      record_loss_of_part(replica.tape(0, 0, count), cut.parts(), batch, workload);
   const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
   if (is_scaled) made.loss = LossScaler().scale(made.loss, workload.where);
   append_updates(made);

@@ -11,6 +11,11 @@ struct LocatedWorkload : Workload {
   Where where;
 };
 
+/// Records the loss of one of so many parts. As for a run, its means over counted targets divide by
+/// their shares; these are not known, since nothing is computed. Throws as `Execution`.
+LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor> batch,
+                                   const LocatedWorkload& workload);
+
 /// Records a part of the batch as the strategy cuts it; the first part is the largest. Returns its
 /// loss, scaled where the strategy scales it, with auxiliary outputs; or its value. Throws as
 /// `Execution`.

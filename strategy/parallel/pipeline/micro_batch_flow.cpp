@@ -1,6 +1,8 @@
 #include "strategy/parallel/pipeline/micro_batch_flow.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/free_memory.h"
@@ -18,7 +20,10 @@ namespace palimpsest {
 
 MicroBatchFlow::MicroBatchFlow(const ExecutionStrategy& strategy,
                                std::shared_ptr<EngineEvaluator> evaluator, bool with_gradients)
-    : strategy_(strategy), evaluator_(std::move(evaluator)), with_gradients_(with_gradients) {
+    : strategy_(strategy),
+      evaluator_(std::move(evaluator)),
+      with_gradients_(with_gradients),
+      counts_(strategy) {
   const int parts = strategy.accumulation;
   order_ = std::make_unique<PipelineOrder>(with_gradients
                                                ? one_forward_one_backward(strategy.stages, parts)
@@ -31,9 +36,7 @@ Tape& MicroBatchFlow::cleared(int part, const Tape& count) {
   std::unique_ptr<Tape>& tape = tapes_[index];
   if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
   tape->clear();
-  tape->accompany(count);
-  tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
-  tape->set_part(static_cast<std::uint32_t>(part));
+  begin_part(*tape, part, count);
   return *tape;
 }
 
@@ -45,11 +48,19 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
   outputs_.clear();
   updates_.clear();
   examples_.clear();
+  const bool has_counts = parts > 1 && with_gradients_;
+  counts_.begin(has_counts ? static_cast<std::size_t>(parts) : 0);
   for (int m = 0; m < parts; ++m) {
     const std::vector<Tensor> tensors = part_of(batch, m, parts);
     examples_.push_back(parts > 1 ? examples_of(tensors) : 1);
     Tape& tape = cleared(m, count);
-    LossAndOutputs recorded = record_model(model, tape, parameters, tensors, where);
+    LossAndOutputs recorded = [&] {
+      std::optional<CountedMeans::Recording> counting;
+      if (has_counts) counting.emplace(tape, counts_.of(static_cast<std::size_t>(m)));
+      return record_model(model, tape, parameters, tensors, where);
+    }();
+    if (has_counts) counts_.of(static_cast<std::size_t>(m)).counts();  // throws
+    if (m == 0) has_other_terms_ = RecordedCounts(recorded.loss).has_other_terms();
     if (with_gradients_) require_not_frozen(tape, parameters, where);
     if (parts > 1 && with_gradients_) require_all_given(tape, parameters, where);
     recorded.loss = scale(recorded.loss);
@@ -68,6 +79,14 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
     require_equally_many(outputs_[0].size(), outputs_.back().size());
   }
   require_outputs_fit();
+}
+
+LossCounts MicroBatchFlow::count(LossReduction reduction) {
+  if (!counts_.any()) return {};
+  LossCounts whole{counts_.count(), has_other_terms_};
+  const std::int64_t all = std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
+  counts_.share(whole.counts, weights_of_parts(examples_, all, reduction));
+  return whole;
 }
 
 void MicroBatchFlow::require_outputs_fit() const {

@@ -9,6 +9,7 @@
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/model.h"
+#include "strategy/batch_counts.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/parallel/pipeline/micro_batch.h"
 #include "strategy/parallel/pipeline/pipeline_plan.h"
@@ -27,11 +28,12 @@ class MicroBatchFlow {
   MicroBatchFlow(const ExecutionStrategy& strategy, std::shared_ptr<EngineEvaluator> evaluator,
                  bool with_gradients);
 
-  /// Records every micro-batch. With gradients, the values of updates become further outputs, and
-  /// `updates` says what to do with them. `count` is a tape that was cleared once for each batch,
-  /// so that every batch has fresh random streams. Throws what the model throws, and
-  /// `ArgumentError` where it looks at values, or where micro-batches return different numbers of
-  /// outputs. Throws `ShapeError` where auxiliary outputs do not fit together.
+  /// Records every micro-batch. Call `count` before they are run. With gradients, the values of
+  /// updates become further outputs, and `updates` says what to do with them. `count` is a tape
+  /// that was cleared once for each batch, so that every batch has fresh random streams. Throws
+  /// what the model throws, and `ArgumentError` where it looks at values, or where micro-batches
+  /// return different numbers of outputs. Throws `ShapeError` where auxiliary outputs do not fit
+  /// together.
   void record(const ModelFunction& model, std::span<const Tensor> parameters,
               std::span<const Tensor> batch, const Scale& scale, const Tape& count,
               const Where& where);
@@ -57,6 +59,9 @@ class MicroBatchFlow {
   /// The updates that the first micro-batch records.
   std::span<const Tape::Update> updates() const { return updates_; }
   std::span<const std::int64_t> examples() const { return examples_; }
+  /// Counts what the means of all micro-batches divide by, and makes each divide by its share.
+  /// Returns the counts of the batch; none for a single micro-batch, and without gradients.
+  LossCounts count(LossReduction reduction);
   /// The types of the parameters' gradients.
   std::vector<ValueType> gradient_types() const;
   /// The parameters, as recorded last.
@@ -88,6 +93,8 @@ class MicroBatchFlow {
   std::vector<std::vector<Var>> outputs_;     // likewise, by micro-batch
   std::vector<Tape::Update> updates_;
   std::vector<std::int64_t> examples_;
+  BatchCounts counts_;
+  bool has_other_terms_ = false;
   std::vector<std::shared_ptr<CutProgram>> programs_;
   std::vector<std::size_t> program_of_;
   std::shared_ptr<const PipelinePlan> plan_;

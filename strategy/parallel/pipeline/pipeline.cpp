@@ -113,7 +113,8 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
                               std::span<const Tensor> batch, const Scale& scale,
                               const Where& where) {
   prepare(gradients_, loss, parameters, batch, scale, where);
-  const MicroBatchFlow& flow = gradients_.flow;
+  MicroBatchFlow& flow = gradients_.flow;
+  LossCounts counts = flow.count(reduction_);
   const std::vector<ValueType> types = flow.gradient_types();
   const Meter outputs;
   MicroBatchSums sums(outputs, types, std::vector<bool>(types.size(), true), flow.outcomes(),
@@ -138,8 +139,10 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
     parts.add(std::move(of_parts[m]), flow.examples()[m]);
   }
   const ValueType type = flow.outcomes().back().type();
-  return Gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
-                   std::move(entries), std::move(report), parts.finish(flow.updates()));
+  Gradients gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
+                      std::move(entries), std::move(report), parts.finish(flow.updates()));
+  gradients.set_counts(std::move(counts));
+  return gradients;
 }
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "autodiff/operations/counted_mean.h"
+#include "strategy/backward.h"
+#include "strategy/base/execution_strategy.h"
+#include "strategy/base/model.h"
+#include "strategy/evaluators/evaluators.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
+
+/// The counts that the means of a batch's parts divide by. Each part divides by a share of the
+/// count of the whole batch, so that the weighted sum of the parts is the mean of the whole batch:
+/// by count · weight, where the weight is the factor of the part in that sum.
+class BatchCounts {
+ public:
+  explicit BatchCounts(const ExecutionStrategy& strategy);
+
+  /// Begins a batch of so many parts.
+  void begin(std::size_t parts);
+  /// The means that part `part` has recorded.
+  CountedMeans& of(std::size_t part) { return means_[part]; }
+  /// Whether the first part has recorded any.
+  bool any() const { return !means_.empty() && !means_[0].empty(); }
+
+  /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. Throws
+  /// `ArgumentError` where parts have recorded different numbers of means, and for a mean in a body
+  /// of a loop.
+  std::vector<double> count();
+  /// Makes the recorded parts divide by their shares of the whole counts. `weights` has the factors
+  /// of the parts.
+  void share(std::span<const double> whole, std::span<const double> weights);
+  /// Likewise, but for parts that are recorded again, for tapes that compute while they record.
+  void share_with_later(std::span<const double> whole, std::span<const double> weights);
+  /// Throws `ArgumentError` unless the part that was recorded again has as many means as before.
+  void require_as_many(std::size_t part) const;
+
+  /// For tapes that parts are recorded on only to count, and that compute nothing else.
+  const std::shared_ptr<EngineEvaluator>& evaluator();
+
+ private:
+  RunOptions options_;
+  std::optional<Precision> precision_;
+  std::shared_ptr<EngineEvaluator> evaluator_;  // null before it is needed
+  std::optional<std::size_t> expected_;         // means of each part that is recorded again
+  std::vector<CountedMeans> means_;             // by part
+};
+
+/// The factors of parts with these numbers of examples in the sum that is the loss of a batch of
+/// `all` examples.
+std::vector<double> weights_of_parts(std::span<const std::int64_t> examples, std::int64_t all,
+                                     LossReduction reduction);
+
+}  // namespace palimpsest

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "strategy/base/model.h"
+#include "strategy/batch_counts.h"
+#include "strategy/execution/replica.h"
+
+namespace palimpsest {
+
+/// The parts of a batch in one call of `Execution::gradients`, as they are recorded. Part p is a
+/// micro-batch of replica p mod R, and number p / R of its micro-batches.
+class RecordedParts {
+ public:
+  struct Setting {
+    const ModelFunction& model;
+    std::span<const Tensor> parameters;
+    std::span<const Tensor> batch;
+    const Where& where;
+    int parts;
+    std::span<Replica> replicas;
+    const Tape& count;  ///< cleared once for each batch
+    BatchCounts& counts;
+    std::function<Var(const Var& loss)> scale;  ///< replicas that record in parallel call it
+  };
+  explicit RecordedParts(Setting setting);
+
+  /// Records a part on its replica's tape. Several threads may record parts of different replicas.
+  void record(int part);
+  bool has(int part) const { return parts_[static_cast<std::size_t>(part)].values.has_value(); }
+  const LossAndOutputs& operator[](int part) const { return *at(part).values; }
+  /// The number of examples; 1 for a batch that is not cut.
+  std::int64_t examples(int part) const { return at(part).examples; }
+  std::int64_t total_examples() const {
+    return std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
+  }
+  std::vector<double> weights(LossReduction reduction) const {
+    return weights_of_parts(examples_, total_examples(), reduction);
+  }
+  const std::vector<Tape::Update>& updates(int part) const { return at(part).updates; }
+  /// Whether parts differ in size.
+  bool have_two_sizes() const { return examples_.front() != examples_.back(); }
+
+  /// Records every part on a tape of its own, to count what its means divide by. The parts that are
+  /// recorded afterwards divide by their shares. Returns the counts of the batch.
+  std::vector<double> count_first(LossReduction reduction);
+
+ private:
+  struct Part {
+    std::optional<LossAndOutputs> values;
+    std::vector<Tape::Update> updates;  // as the part records them
+    std::int64_t examples = 1;
+  };
+
+  const Part& at(int part) const { return parts_[static_cast<std::size_t>(part)]; }
+  /// Records the model, and notes its means over counted targets where the batch is cut.
+  LossAndOutputs record_on(Tape& tape, int part);
+
+  Setting setting_;
+  std::vector<Part> parts_;
+  std::vector<std::int64_t> examples_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,279 @@
+// Means over counted targets in parts of a batch: the loss and the gradient of the whole batch.
+#include <oneapi/tbb/global_control.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/error_of.h"
+#include "tests/strategy/execution/runs.h"
+
+namespace palimpsest::counted_means_test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct FourThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+constexpr std::int64_t none = -100;
+
+/// Sequences of five tokens with padding: sequence i has `lengths[i]` targets.
+Tensor padded(const std::vector<std::int64_t>& lengths, std::int64_t classes) {
+  std::vector<std::int64_t> targets;
+  for (const std::int64_t length : lengths) {
+    for (std::int64_t t = 0; t < 5; ++t) {
+      targets.push_back(t < length ? (t + length) % classes : none);
+    }
+  }
+  return Tensor::from(targets, {std::ssize(lengths), 5});
+}
+
+/// A loss of tokens, by itself or among other terms.
+SmallModel tokens(const std::vector<std::int64_t>& lengths, bool has_other_terms) {
+  const auto examples = std::ssize(lengths);
+  std::vector<std::int64_t> others(lengths.rbegin(), lengths.rend());
+  SmallModel model{
+      "tokens",
+      {Tensor::normal({4, 3}, 1, 0, 1, DType::f64), Tensor::normal({4, 5}, 2, 0, 1, DType::f64)},
+      {Tensor::normal({examples, 5, 4}, 3, 0, 1, DType::f64), padded(lengths, 3), padded(others, 5),
+       Tensor::uniform({examples, 5}, 4, 0, 1, DType::f64)},
+      [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+        const Var x = tanh(b[0]);
+        return cross_entropy(matmul(x, p[0]), b[1], {.ignore_index = none}) +
+               0.0 * sum(square(p[1]));
+      }};
+  if (!has_other_terms) return model;
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var x = tanh(b[0]);
+    const Var y = matmul(x, p[1]);
+    const Var scores = log_softmax(y, -1);
+    const Var masked = weighted_mean(sum(mean(square(y), {-1}) * b[3]), sum(b[3]));
+    return cross_entropy(matmul(x, p[0]), b[1], {.label_smoothing = 0.1, .ignore_index = none}) +
+           0.5 * nll(scores, b[2], {.ignore_index = none}) + 0.3 * masked + 0.1 * mean(square(y)) +
+           0.01 * sum(square(p[0]));
+  };
+  return model;
+}
+
+double difference(const Found& a, const Found& b) {
+  double most = std::abs(a.loss - b.loss);
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    for (std::int64_t k = 0; k < a.gradients[i].elements(); ++k) {
+      const double each = std::abs(a.gradients[i].at(k) - b.gradients[i].at(k));
+      if (!(each <= most)) most = each;
+    }
+  }
+  return most;
+}
+
+/// The model as one batch.
+Found whole(const SmallModel& model) {
+  Tape tape;
+  std::vector<Var> parameters;
+  std::vector<Var> batch;
+  for (const Tensor& parameter : model.parameters) parameters.push_back(tape.parameter(parameter));
+  for (const Tensor& tensor : model.batch) batch.push_back(tape.constant(tensor));
+  const Gradients made = backward(model.loss(tape, parameters, batch));
+  Found found{made.loss().item(), {}, {}};
+  for (const Gradients::Entry& entry : made) found.gradients.push_back(entry.gradient);
+  return found;
+}
+
+std::vector<ExecutionStrategy> ways_to_cut(int parts) {
+  std::vector<ExecutionStrategy> list;
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    list.push_back({.mode = mode, .accumulation = parts});
+    ExecutionStrategy& replicas = list.emplace_back();
+    replicas.mode = mode;
+    replicas.parallelism = ParallelMode::data_parallel;
+    replicas.workers = parts;
+    if (parts == 4) {
+      replicas.workers = 2;
+      replicas.accumulation = 2;
+    }
+  }
+  list.push_back(pipeline_of(2, parts));
+  ExecutionStrategy& devices = list.emplace_back();
+  devices.accumulation = parts;
+  devices.parallelism = ParallelMode::model_parallel;
+  devices.devices.resize(2);
+  return list;
+}
+
+TEST_CASE_METHOD(FourThreads, "counted means: parts of a batch add up to the whole") {
+  const std::vector<std::vector<std::int64_t>> batches{
+      {5, 1, 1, 1}, {0, 0, 5, 2}, {3, 0, 1, 5, 0, 4, 2}};
+  for (const auto& lengths : batches) {
+    for (const bool has_other_terms : {false, true}) {
+      const SmallModel model = tokens(lengths, has_other_terms);
+      const Found expected = whole(model);
+      for (const int parts : {1, 2, 3, 4}) {
+        for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+          CAPTURE(lengths.size(), has_other_terms, strategy.summary());
+          CHECK(difference(run(model, strategy), expected) < 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("counted means: sums over examples keep them") {
+  SmallModel model = tokens({4, 0, 2, 1}, false);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var x = tanh(b[0]);
+    return cross_entropy(matmul(x, p[0]), b[1], {.ignore_index = none}) +
+           sum(square(matmul(x, p[1])));
+  };
+  const Found expected = whole(model);
+  for (const int parts : {2, 4}) {
+    const Found found = run(model, {.accumulation = parts}, 2, LossReduction::sum);
+    CHECK(difference(found, expected) < 1e-11);
+  }
+}
+
+TEST_CASE("counted means: in a budget and in half width, parts are those of the whole") {
+  const SmallModel model = tokens({5, 1, 0, 1}, true);
+  const Found expected = whole(model);
+  Bytes smallest = 0;
+  try {
+    run(model, {.accumulation = 2, .run = {.memory_budget = 1}});
+  } catch (const BudgetError& error) {
+    smallest = error.smallest_feasible();
+  }
+  const ExecutionStrategy within{.accumulation = 2, .run = {.memory_budget = smallest}};
+  CHECK(difference(run(model, within), expected) < 1e-12);
+  const Precision precision{PrecisionKind::mixed, DType::f16};
+  const Found one = run(model, {.precision = precision});
+  const Found two = run(model, {.precision = precision, .accumulation = 2});
+  CHECK(difference(one, expected) < 3e-2);
+  CHECK(difference(two, expected) < 3e-2);
+}
+
+TEST_CASE("counted means: a batch without targets has the loss of its whole") {
+  const SmallModel model = tokens({0, 0, 0, 0}, false);
+  const Found expected = whole(model);
+  REQUIRE(std::isnan(expected.loss));
+  const Found found = run(model, {.accumulation = 2});
+  CHECK(std::isnan(found.loss));
+  for (std::int64_t k = 0; k < 12; ++k) {
+    CHECK(std::isnan(found.gradients[0].at(k)) == std::isnan(expected.gradients[0].at(k)));
+  }
+}
+
+TEST_CASE(
+    "counted means: in a checkpoint, of computed targets, and where a model looks at values") {
+  const SmallModel model = tokens({5, 1, 0, 3, 2}, false);
+  const auto targets = [](const Var& given) { return slice(given, 1, {.start = 1}); };
+  const auto features = [](const Var& given) { return slice(tanh(given), 1, {.stop = 4}); };
+  const std::vector<std::pair<const char*, ModelFunction>> models{
+      {"targets given to a checkpoint",
+       [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+         return checkpoint(
+             [](const Var& x, const Var& w, const Var& classes) {
+               return cross_entropy(matmul(x, w), classes, {.ignore_index = none});
+             },
+             features(b[0]), p[0], targets(b[1]));
+       }},
+      {"targets captured by a checkpoint",
+       [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+         const Var classes = targets(b[1]);
+         return checkpoint(
+             [&](const Var& x) {
+               return cross_entropy(matmul(x, p[0]), classes, {.ignore_index = none});
+             },
+             features(b[0]));
+       }},
+      {"targets that the model predicts",
+       [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+         const Var logits = matmul(features(b[0]), p[0]);
+         const Var likely = greater(max(logits, {-1}), 0.5);
+         const Var classes = where(likely, cast(argmax(logits, -1), DType::i64),
+                                   Tensor::full({}, none, DType::i64));
+         return cross_entropy(logits, classes, {.ignore_index = none});
+       }},
+      {"a loss that is looked at", [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+         const Var loss =
+             cross_entropy(matmul(features(b[0]), p[0]), targets(b[1]), {.ignore_index = none});
+         loss.value();
+         return loss;
+       }}};
+  for (const auto& [name, loss] : models) {
+    SmallModel other = model;
+    other.loss = loss;
+    const Found expected = whole(other);
+    for (const int parts : {2, 3}) {
+      for (const ExecutionMode mode :
+           {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+        CAPTURE(name, parts, name_of(mode));
+        CHECK(difference(run(other, {.mode = mode, .accumulation = parts}), expected) < 1e-12);
+      }
+    }
+  }
+}
+
+TEST_CASE("counted means: a mean in a loop is refused where a batch is cut, and only there") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  model.loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    return scan(tape.constant(Tensor::zeros({}, DType::f64)), 2,
+                [&](const Var& sum, const StepNumber&) {
+                  return sum + cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = none});
+                }) +
+           0.0 * sum(p[1]);
+  };
+  CHECK(difference(run(model, {}), whole(model)) < 1e-12);
+  const auto error = error_of([&] { run(model, {.accumulation = 2}); });
+  CHECK_THAT(error, Contains("loop") && Contains("weighted_mean") && Contains(__FILE__));
+  CHECK_THROWS_AS(estimate({.accumulation = 2}, {model.loss, model.parameters, model.batch}),
+                  ArgumentError);
+}
+
+TEST_CASE("counted means: parts with other means are refused") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  const ModelFunction counted = model.loss;
+  int calls = 0;
+  model.loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    if (++calls % 2 == 0) return counted(tape, p, b);
+    return LossAndOutputs(counted(tape, p, b).loss + counted(tape, p, b).loss);
+  };
+  CHECK_THAT(error_of([&] { run(model, {.accumulation = 2}); }), Contains("2 and 1 means"));
+}
+
+TEST_CASE("counted means: an execution returns the counts of its batch, for an accumulator") {
+  const SmallModel model = tokens({5, 1, 0, 3}, false);
+  for (const ExecutionStrategy& strategy : ways_to_cut(2)) {
+    CAPTURE(strategy.summary());
+    Execution execution(strategy);
+    const LossCounts counts =
+        execution.gradients(model.loss, model.parameters, model.batch).counts();
+    CHECK(counts.counts == std::vector<double>{9});
+    CHECK_FALSE(counts.has_other_terms);
+  }
+  const SmallModel other = tokens({5, 1, 0, 3}, true);
+  Execution execution({.accumulation = 2});
+  const LossCounts counts = execution.gradients(other.loss, other.parameters, other.batch).counts();
+  CHECK(counts.counts.size() == 3);
+  CHECK(counts.has_other_terms);
+}
+
+TEST_CASE_METHOD(FourThreads,
+                 "counted means: estimates are exact, and recommend cuts such batches") {
+  const SmallModel model = tokens({5, 1, 0, 3}, true);
+  for (const int parts : {1, 2}) {
+    for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+      CAPTURE(strategy.summary());
+      Execution execution(strategy);
+      const Report report = execution.gradients(model.loss, model.parameters, model.batch).report();
+      const Estimate found = estimate(strategy, {model.loss, model.parameters, model.batch});
+      CHECK(found.peak == report.predicted_peak);
+    }
+  }
+  const Recommendation made = recommend({model.loss, model.parameters, model.batch});
+  CHECK(std::ranges::any_of(made.considered, [](const Considered& each) {
+    return each.strategy.accumulation > 1 && each.estimate;
+  }));
+}
+
+}  // namespace
+}  // namespace palimpsest::counted_means_test
