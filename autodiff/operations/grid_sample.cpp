@@ -54,7 +54,8 @@ SampledAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
 }
 
 /// A position along one axis: its first neighbour, the distance from that, and the derivative of
-/// the distance with respect to the grid.
+/// the distance with respect to the grid. It is 0 at both ends, which the image has no neighbours
+/// beyond, and outside.
 template <class T>
 struct Place {
   std::int64_t element = 0;
@@ -65,8 +66,8 @@ struct Place {
     const T at = g * static_cast<T>(axis.scale) + static_cast<T>(axis.offset);
     const T low = static_cast<T>(axis.low);
     const T high = static_cast<T>(axis.high);
-    const bool inside = at >= low && at <= high;
-    const T kept = inside ? at : at > high ? high : low;
+    const bool inside = at > low && at < high;
+    const T kept = inside ? at : at >= high ? high : low;
     if (interpolation == Interpolation::nearest) {
       element = static_cast<std::int64_t>(std::nearbyint(kept));
       return;
@@ -210,8 +211,9 @@ struct RecordedPlace {
 
   RecordedPlace(const SampledAxis& axis, const Var& g) {
     const Var place = g * axis.scale + axis.offset;
-    // A NaN is far outside, as in the kernels.
-    const Var at = clamp(where(equal(place, place), place, axis.low), axis.low, axis.high);
+    // The ends count as outside and a NaN as far outside, as in the kernels.
+    const Var above_low = where(greater(place, axis.low), place, axis.low);
+    const Var at = where(less(above_low, axis.high), above_low, axis.high);
     below = stop_gradient(floor(at));
     fraction = at - below;
   }

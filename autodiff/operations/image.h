@@ -69,8 +69,10 @@ struct GridSampleOptions {
 /// that dtype is floating, `ArgumentError` for cubic interpolation.
 ///
 /// Differentiable in both operands, to any order. For nearest interpolation the derivative with
-/// respect to the grid is 0. The second derivative with respect to the grid is recorded as gathers
-/// and needs the memory of four results, or of eight with a depth.
+/// respect to the grid is 0. At an element, it is that towards larger positions. It is 0 at the
+/// edge to which `GridPadding::border` moves positions, and outside. The second derivative with
+/// respect to the grid is recorded as gathers and needs the memory of four results, or of eight
+/// with a depth.
 Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options = {},
                 Where where = Where::current());
 

@@ -227,6 +227,42 @@ TEST_CASE("second derivatives of a 16-bit grid are those of the f32 one, and NaN
   CHECK(same_bits(second(DType::f32, std::nan("")), Tensor::zeros({1, 1, 1, 600}, DType::f64)));
 }
 
+/// A grid point at the last element of the first `axes` axes, and between elements along the
+/// others.
+Tensor last_elements(std::int64_t rank, std::int64_t axes, bool align_corners, double sign) {
+  std::vector<double> place(static_cast<std::size_t>(rank), 0.25);
+  std::fill_n(place.begin(), axes, sign * (align_corners ? 1.0 : 0.75));
+  Shape shape{1, 1, 1, rank};
+  if (rank == 3) shape = {1, 1, 1, 1, 3};
+  return Tensor::from<double>(place, shape);
+}
+
+TEST_CASE("at the border of an image, no derivative flows to the axes of the grid that are there") {
+  for (const std::int64_t rank : {2, 3}) {
+    for (const bool corners : {true, false}) {
+      for (const double sign : {1.0, -1.0}) {
+        for (std::int64_t axes = 1; axes <= rank; ++axes) {
+          CAPTURE(rank, corners, sign, axes);
+          Tape tape;
+          const Shape shape = rank == 2 ? Shape{1, 2, 4, 4} : Shape{1, 2, 4, 4, 4};
+          const Var x = tape.parameter(Tensor::normal(shape, 3, 0, 1, DType::f64));
+          const Var grid = tape.parameter(last_elements(rank, axes, corners, sign));
+          const Var y =
+              grid_sample(x, grid, {.padding = GridPadding::border, .align_corners = corners});
+          const Var by_grid = gradient(y, grid);
+          const Tensor slopes = by_grid.value();
+          for (std::int64_t i = 0; i < rank; ++i) CHECK((slopes.at(i) == 0) == (i < axes));
+          // The derivative is linear in the image, so it is its own derivative by the image times
+          // x.
+          const Var seed = tape.constant(Tensor::normal(grid.shape(), 4, 0, 1, DType::f64));
+          const Var mixed = gradient(sum(by_grid * seed), x);
+          CHECK_THAT(sum(mixed * x).item(), WithinAbs(sum(by_grid * seed).item(), 1e-12));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("factors too large to square are refused") {
   Tape tape;
   const Var x = tape.constant(Tensor::zeros({1, 4, 2, 2}));
