@@ -168,7 +168,8 @@ void pull_back_logcumsumexp(const Pullback& p) {
   const Var is_least = equal(x, -std::numeric_limits<double>::infinity(), p.where());
   // Sanitized before the function, so that its derivatives are numbers too.
   const Var share = decay_between(where(is_least, y, x, p.where()), y, p.where());
-  p.set(0, where(is_least, 0, share * flow, p.where()));
+  // A product also where the share is 0: the derivative of a NaN is NaN.
+  p.set(0, where(is_least, 0, share, p.where()) * flow);
 }
 
 void pull_back_cumulative_extreme(const Pullback& p) {

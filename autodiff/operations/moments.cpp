@@ -179,15 +179,17 @@ const Operation standard_deviation_operation{
 
 const Operation logsumexp_operation{
     .name = "logsumexp",
-    .formula = "y = log Σ exp x, x̄ = ȳ·exp(x - y)",
+    .formula = "y = log Σ exp x, x̄ = ȳ·exp(x - y), 0 where y = -∞",
     .summary = "logarithm of the sum of exponentials over axes",
     .compute = compute_logsumexp,
     .vjp =
         [](const Pullback& p) {
           const Var x = p.input();
           const AxisMask mask = attributes_of(p).mask;
-          const Var y = with_axes_kept(p.output(), x, mask);
-          p.set(0, exp(x - y) * with_axes_kept(p.adjoint(), x, mask));
+          // Where all elements are −∞, the derivative is 0, not exp(−∞ + ∞).
+          const Var y = p.output();
+          const Var finite = where(equal(y, -std::numeric_limits<double>::infinity()), 0, y);
+          p.set(0, exp(x - with_axes_kept(finite, x, mask)) * with_axes_kept(p.adjoint(), x, mask));
         },
     .cost = logsumexp_cost,
     .workspace = fold_workspace,

@@ -75,6 +75,10 @@ TEST_CASE("cumulative logarithms of sums stay finite, and so do their derivative
   CHECK(same(elements(gradient(gradient(y, x), x)), {0, 0, 0, 0, 0}));
   CHECK(same(elements(logcumsumexp(tape.constant(f64({1, infinity, 2, nan, 0})), 0)),
              {1, infinity, infinity, nan, nan}));
+  const Var least = tape.parameter(f64({-infinity, -infinity}));
+  CHECK(same(elements(gradient(logcumsumexp(least, 0), least)), {0, 0}));
+  const Var odd = tape.parameter(f64({-infinity, 1, nan}));
+  CHECK(same(elements(gradient(logcumsumexp(odd, 0), odd)), {nan, nan, nan}));
 }
 
 TEST_CASE("linear recurrences begin with their first term", "[cumulative]") {

@@ -123,6 +123,7 @@ TEST_CASE("differences: derivatives where there is no single one") {
   check_equal(slope([](const Var& x) { return cumprod(x, 0); }, {2, nan, 3}), {nan, 8, nan});
   check_equal(slope([](const Var& x) { return logcumsumexp(x, 0); }, {-infinity, 1, infinity}),
               {0, 1, 1});
+  check_equal(slope([](const Var& x) { return logsumexp(x); }, {-infinity, -infinity}), {0, 0});
   check_equal(slope([](const Var& x) { return quantile(x, 0.5); }, {1, 1, 1}), {0, 1, 0});
   check_equal(slope([](const Var& x) { return unique(x).values; }, {1, 2, 1}), {1, 1, 0});
   Tape tape;

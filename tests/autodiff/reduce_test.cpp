@@ -212,6 +212,23 @@ TEST_CASE("derivatives of reductions where they are a matter of convention") {
   CHECK(derivative(standard_deviation(same), 0) == 0);
 }
 
+TEST_CASE("logsumexp of −∞ alone has derivatives of 0, and of NaN the derivative NaN") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    Tape tape;
+    const Tensor rows =
+        Tensor::from({-infinity, -infinity, -infinity, 0.0, nan, -infinity}, {3, 2}).to(dtype);
+    const Var x = tape.parameter(rows);
+    const Var first = gradient(logsumexp(x, {1}), x);
+    const Tensor slopes = first.value();
+    const Tensor curvature = gradient(first * first, x).value();
+    for (std::int64_t i = 0; i < 4; ++i) {
+      CHECK(slopes.at(i) == (i == 3 ? 1 : 0));
+      CHECK(curvature.at(i) == 0);
+    }
+    for (std::int64_t i = 4; i < 6; ++i) CHECK(std::isnan(slopes.at(i)));
+  }
+}
+
 TEST_CASE("sums and products of bool count in i64") {
   Tape tape;
   const Var truth = tape.constant(Tensor::from({1.0, 0.0, 1.0, 1.0}, {2, 2}).to(DType::boolean));

@@ -34,6 +34,23 @@ TEST_CASE("second derivatives where a formula could be no number", "[elementwise
   CHECK(second(abs(zero), zero) == 0);
 }
 
+TEST_CASE("second derivatives of logaddexp at equal and at infinite operands", "[elementwise]") {
+  Tape tape;
+  const auto second = [&](double number, bool mixed) {
+    const Var a = tape.parameter(Tensor::scalar(number, DType::f64));
+    const Var b = tape.parameter(Tensor::scalar(number, DType::f64));
+    return gradient(gradient(logaddexp(a, b), a), mixed ? b : a).item();
+  };
+  for (const double number : {-3.5, 0.0, -0.0, 1000.0}) {
+    CHECK(second(number, false) == 0.25);
+    CHECK(second(number, true) == -0.25);
+  }
+  for (const double number : {infinity, -infinity}) {
+    CHECK(second(number, false) == 0);
+    CHECK(second(number, true) == 0);
+  }
+}
+
 TEST_CASE("second derivatives of f32 keep their digits", "[elementwise]") {
   struct Row {
     const char* name;

@@ -79,6 +79,7 @@ DIFFERENCES = [
     Difference(DERIVATIVES, "`cumprod` where a factor is not finite or the product leaves the range", "cumprod",
                ".*(NaN|infinit|largest|subnormal|smallest|far apart).*", DERIVATIVE),
     Difference(DERIVATIVES, "`logcumsumexp` at ±∞", "logcumsumexp", ".*infinit.*", DERIVATIVE),
+    Difference(DERIVATIVES, "`logsumexp` where all elements are −∞", "logsumexp", "negative infinities only", DERIVATIVE),
     Difference(DERIVATIVES, "`quantile`, `nanquantile` at equal elements", r"(nan)?quantile\(0\.3\)",
                "equal numbers|two zeros|far from zero", DERIVATIVE),
     Difference(DERIVATIVES, "`maximum`, `minimum` where an operand is NaN", "(maximum|minimum).*", quantity="gradient.*",

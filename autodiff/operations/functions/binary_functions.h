@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "autodiff/export.h"
@@ -172,7 +173,8 @@ struct Hypot {
 
 struct Logaddexp {
   static constexpr Text text{"logaddexp",
-                             "y = log(exp(a) + exp(b)), ∂y/∂a = exp(a - y), ∂y/∂b = exp(b - y)",
+                             "y = log(exp(a) + exp(b)), ∂y/∂a = exp(a - y), ∂y/∂b = exp(b - y), "
+                             "0 where y = -∞",
                              "logarithm of a sum of exponentials", 30};
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
@@ -183,11 +185,20 @@ struct Logaddexp {
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
-    return dy * sigmoid(where(equal(a, b), 0, a - b));
+    return dy * sigmoid(difference(a, b));
   }
   template <class V>
   static V db(const V& dy, const V& a, const V& b, const V&) {
-    return dy * sigmoid(where(equal(a, b), 0, b - a));
+    return dy * sigmoid(difference(b, a));
+  }
+
+ private:
+  /// a − b; of infinities 0 where both are ∞, and −∞ where both are −∞.
+  template <class V>
+  static V difference(const V& a, const V& b) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const V are_infinite = logical_and(equal(a, b), equal(abs(a), infinity));
+    return where(are_infinite, minimum(a, 0), a - b);
   }
 };
 
@@ -346,8 +357,7 @@ auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::curren
 auto hypot(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Hypot>(a, b, where);
 }
-/// log(eᵃ + eᵇ), without overflow. Operands may be −∞; where both are, each gets half of the
-/// adjoint.
+/// log(eᵃ + eᵇ), without overflow. Operands may be −∞; where both are, the derivatives are 0.
 auto logaddexp(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Logaddexp>(a, b, where);
 }
