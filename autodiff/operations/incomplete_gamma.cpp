@@ -24,9 +24,11 @@ double size_of_number(const Jet& x) { return x.size(); }
 double first_of_number(double x) { return x; }
 double first_of_number(const Jet& x) { return x[0]; }
 
-/// log Γ(x) for x > 0 by Stirling's series, after a shift to x ≥ 10.
+/// log Γ(x) for x ≥ 0 by Stirling's series, after a shift to x ≥ 10. NaN below, where the shift
+/// would be long or, from −∞, endless.
 template <class N>
 N log_gamma_function(N x) {
+  if (!(first_of_number(x) >= 0)) return x * std::numeric_limits<double>::quiet_NaN();
   N shift = x * 0.0;
   while (first_of_number(x) < 10) {
     shift = shift + log(x);

@@ -200,7 +200,7 @@ TEST_CASE("functions of two variables at special numbers", "[elementwise]") {
       {"logaddexp", log_sum, -infinity, nan, nan, nan, nan},
       {"logaddexp", log_sum, -infinity, 2, 2, 0, 1},
       {"logaddexp", log_sum, 1000, 1000, 1000 + std::numbers::ln2, 0.5, 0.5},
-      {"xlogy", x_log_y, 0, 0, 0, 0, nan},
+      {"xlogy", x_log_y, 0, 0, 0, 0, 0},
       {"xlogy", x_log_y, 0, infinity, 0, infinity, 0},
       {"xlogy", x_log_y, 0, nan, nan, nan, nan},
       {"xlogy", x_log_y, 2, 0, -infinity, -infinity, infinity},
@@ -272,6 +272,13 @@ TEST_CASE("incomplete gamma and zeta functions of one half, of whole and of larg
   CHECK(std::abs(at(lower, 1e7, 1e7 + 3000) - 0.8286118293315) < 1e-11);
   CHECK(std::abs(at(lower, 1e7, 1e7) + at(upper, 1e7, 1e7) - 1) < 1e-15);
   CHECK(std::isnan(at(lower, -1, 1)));
+  // The derivative by a is NaN below 0, too, and ends.
+  for (const double below : {-1.0, -1e300, -infinity}) {
+    const Var a = tape.parameter(Tensor::scalar(below, DType::f64));
+    const Var whole = tape.constant(Tensor::scalar(1, DType::f64));
+    CHECK(std::isnan(gradient(igamma(a, whole), a).item()));
+    CHECK(std::isnan(gradient(igammac(a, whole), a).item()));
+  }
   CHECK(std::isnan(at(upper, 1, -1)));
   CHECK(std::isnan(at(lower, 0, 0)));
   const double pi = std::numbers::pi;

@@ -153,7 +153,7 @@ DIFFERENCES = [
                when=lambda a, b: ~(np.abs(a) > 1e-300) | np.isinf(a)),
     Difference(DERIVATIVES, "`softsign` at ±∞ and NaN", "softsign", quantity=DERIVATIVE, when=lambda x: ~np.isfinite(x)),
     Difference(DERIVATIVES, "second derivative of `i1e` next to 0", "i1e", quantity=SECOND, when=lambda x: np.abs(x) < 1e-3),
-    Difference(DERIVATIVES, "second derivatives of `xlogy` at a = 0 ≥ b", "xlogy", quantity=SECOND,
+    Difference(DERIVATIVES, "`xlogy` at a = 0 ≥ b, by b, and its second derivatives", "xlogy", quantity=DERIVATIVE,
                when=lambda a, b: (a == 0) & (b <= 0)),
     Difference(DERIVATIVES, "`poisson_nll_loss` with `full` at t = 0, by t", "exp", "poisson_nll_loss",
                "(gradient|second derivative 1) 1", when=lambda x, t: t == 0),

@@ -204,7 +204,7 @@ struct Logaddexp {
 
 struct Xlogy {
   static constexpr Text text{"xlogy",
-                             "y = a·log(b), 0 at a = 0; ∂y/∂a = log b, 0 at a = 0 ≥ b; ∂y/∂b = a/b",
+                             "y = a·log(b), 0 at a = 0; ∂y/∂a = log b, ∂y/∂b = a/b, 0 at a = 0 ≥ b",
                              "product with a logarithm", 12};
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
@@ -215,12 +215,18 @@ struct Xlogy {
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
-    const V empty = logical_and(equal(a, 0), less_equal(b, 0));
-    return dy * log(where(empty, 1, b));
+    return dy * log(where(is_empty(a, b), 1, b));
   }
   template <class V>
   static V db(const V& dy, const V& a, const V& b, const V&) {
-    return dy * a / b;
+    const V empty = is_empty(a, b);
+    return dy * where(empty, 0, a) / where(empty, 1, b);
+  }
+
+ private:
+  template <class V>
+  static V is_empty(const V& a, const V& b) {
+    return logical_and(equal(a, 0), less_equal(b, 0));
   }
 };
 
