@@ -13,8 +13,7 @@ StepCheck::StepCheck(const Loop& loop, const StepPrograms& programs, int threads
   }
 }
 
-void StepCheck::run(std::uint32_t step, std::span<std::byte* const> arguments,
-                    Round round) {
+void StepCheck::run(std::uint32_t step, std::span<std::byte* const> arguments, Round round) {
   naming_step(loop_, step, [&] { runner_.run(arguments, result_addresses_, round); });
 }
 
