@@ -199,7 +199,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, cons
   if (workload.training) made.seconds += seconds_of_sums(cut, rates);
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
-  made.is_planned = made.is_planned && (smaller == 0 || small.is_planned) &&
+  made.is_planned = of_sizes.front().is_planned && of_sizes.back().is_planned &&
                     strategy.mode == ExecutionMode::lazy &&
                     strategy.run.memory != AllocationPolicy::cached;
   return made;
