@@ -87,6 +87,7 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   constexpr std::size_t cells_per_resumed_one = 16;
   cell.resumes = below(cells_per_resumed_one) == 0 && cell.mode != Mode::evaluated;
   cell.slow_arithmetic = below(3) == 0;
+  cell.changes = cell.mode <= Mode::hybrid && below(3) == 0;
   return cell;
 }
 
@@ -148,6 +149,7 @@ std::string to_string(const Cell& cell) {
   if (cell.native) text << ", native";
   if (cell.resumes) text << ", resumed";
   if (cell.slow_arithmetic) text << ", slow arithmetic";
+  if (cell.changes) text << ", changed";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "autodiff/operations/counted_mean.h"
+#include "autodiff/storage_version.h"
 #include "strategy/base/batch_parts.h"
 #include "tests/programs/program_resumes.h"
 
@@ -237,9 +238,10 @@ class Runs {
   /// differentiates the other loss and evaluates a value that was not kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
     Tape tape(in_precision(evaluator));
+    ComposedModules modules(text_.seed);
     int part = 0;
     try {
-      const ComposedProgram program = compose(tape, text_);
+      const ComposedProgram program = compose(tape, text_, {}, &modules);
       Results results;
       std::vector<Tensor> outputs;
       const Tensor updated = Tensor::zeros(program.last.shape(), program.last.dtype());
@@ -265,11 +267,59 @@ class Runs {
                 "a loss as an output is another value");
       }
       if (cell_.native && cell_.mode == Mode::lazy && !cell_.share) check_other_numbers();
+      if (cell_.changes) {
+        ++part;
+        check_changed(tape, program, modules);
+      }
       return results;
     } catch (const BudgetError&) {
       reached_ = {part, tape.node_count()};
       throw;
     }
+  }
+
+  /// Changes the parameters. The losses and gradients must then be those of a program that is
+  /// recorded with the new ones. An eager tape may refuse instead. Values that were computed stay
+  /// readable.
+  void check_changed(Tape& tape, const ComposedProgram& program, ComposedModules& modules) {
+    const Tensor other_loss = program.other_loss.value().clone();
+    std::vector<Tensor> changed;
+    for (const Var& parameter : program.parameters) {
+      const Tensor value(tape.buffer(parameter.id()), parameter.shape(), parameter.dtype());
+      // By little, so that matrices stay positive definite, and so on.
+      const Tensor scaled = (value * (1 + 1.0 / 64)).to(value.dtype());
+      note_write(value, "check_changed");
+      std::copy_n(scaled.raw(), scaled.bytes(), value.raw());
+      changed.push_back(value);
+    }
+    require(same_numbers(program.other_loss.value(), other_loss), "a computed value has changed");
+    Results found;
+    try {
+      add_backward(found, "", program, program.loss);
+      add_backward(found, of_other, program, program.other_loss);
+    } catch (const TapeError& error) {
+      const bool is_right =
+          cell_.mode == Mode::eager &&
+          std::string_view(error.what()).find("check_changed") != std::string::npos;
+      require(is_right, std::string("after a change: ") + error.what());
+      return;
+    } catch (const ArgumentError& error) {
+      // The operation counts other elements than it has recorded.
+      const bool is_right = std::string_view(error.what()).find("recorded") != std::string::npos;
+      require(is_right, std::string("after a change: ") + error.what());
+      return;
+    }
+    const RunOptions plain{.planner = keep_all(), .threads = 1, .fuse = false, .simplify = false};
+    Tape again(in_precision(lazy(plain)));
+    std::vector<Var> parameters;
+    for (const Tensor& tensor : changed) parameters.push_back(again.parameter(tensor));
+    const ComposedProgram expected = compose(again, text_, parameters, &modules);
+    again.forget_updates();
+    Results right;
+    add_backward(right, "", expected, expected.loss, plain);
+    add_backward(right, of_other, expected, expected.other_loss, plain);
+    require(difference(found, right).empty(),
+            "after a change of the parameters " + difference(found, right));
   }
 
   /// Programs that differ in a number only share plans. Native code may name numbers.

@@ -39,6 +39,9 @@ struct Cell {
   bool resumes = false;
   /// Planners assume slow arithmetic: loops keep what values they can.
   bool slow_arithmetic = false;
+  /// Then the parameters change, and the losses are differentiated again. Only where gradients are
+  /// those of a tape that is lazy, eager or hybrid.
+  bool changes = false;
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
