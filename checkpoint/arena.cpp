@@ -44,6 +44,7 @@ struct Arena::Region {
       void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (address != MAP_FAILED) data = static_cast<std::byte*>(address);
+      if (data != nullptr) kept = {{0, mapped}};
     }
     if (data == nullptr) {
       throw EnvironmentError("[arena] cannot allocate " + format_bytes(size) + " (" +
@@ -52,16 +53,34 @@ struct Arena::Region {
   }
   explicit Region(std::span<std::byte> memory) : data(memory.data()) {}
   ~Region() {
-    if (mapped > 0) munmap(data, static_cast<std::size_t>(mapped));
+    for (const Range& pages : kept) {
+      unmap_pages(data + pages.offset, pages.bytes);
+    }
     meter.counts_->reserved.add(released - highest);
   }
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
+  /// Returns the pages to the system that no range lies in. The ranges are sorted by offset.
+  void release_except(std::span<const Range> ranges) {
+    std::vector<Range> pages;
+    pages.reserve(ranges.size());
+    Bytes free = 0;  // start of the pages that no range so far lies in
+    for (const Range& range : ranges) {
+      if (range.bytes <= 0) continue;
+      const Bytes begin = std::max(free, range.offset / page_size() * page_size());
+      const Bytes end = std::max(free, whole_pages(range.offset + range.bytes));
+      release(free, begin);
+      if (begin < end) pages.push_back({begin, end - begin});
+      free = end;
+    }
+    release(free, mapped);
+    kept = std::move(pages);
+  }
   /// Returns the pages of [begin, end), both multiples of the page size, to the system.
   void release(Bytes begin, Bytes end) {
     if (begin >= end) return;
-    madvise(data + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
+    unmap_pages(data + begin, end - begin);
     const Bytes bytes = std::max<Bytes>(std::min<Bytes>(end, highest) - begin, 0);
     released += bytes;
     meter.counts_->reserved.add(-bytes);
@@ -82,6 +101,7 @@ struct Arena::Region {
   HeapBytes heap;                  // for at most a page, which the system would take longer to map
   std::atomic<Bytes> highest = 0;  // end of the highest buffer cut
   Bytes released = 0;              // bytes below it whose pages were given back
+  std::vector<Range> kept;         // the mapped pages that were not given back
 };
 
 Arena::Arena(Meter meter, Bytes size)
@@ -117,13 +137,7 @@ void Arena::release_except(std::span<const Range> ranges) {
   std::vector<Range> kept(ranges.begin(), ranges.end());
   std::sort(kept.begin(), kept.end(),
             [](const Range& a, const Range& b) { return a.offset < b.offset; });
-  Bytes free = 0;  // start of the pages that no range so far lies in
-  for (const Range& range : kept) {
-    if (range.bytes <= 0) continue;
-    region_->release(free, range.offset / page_size() * page_size());
-    free = std::max(free, whole_pages(range.offset + range.bytes));
-  }
-  region_->release(free, region_->mapped);
+  if (region_->mapped > 0) region_->release_except(kept);
   region_.reset();
   size_ = 0;
 }

@@ -40,8 +40,8 @@ class Arena {
   void note(Bytes most_live, Bytes end) const;
   /// True while a buffer cut from it is held. The memory must not be written again until then.
   bool in_use() const;
-  /// Gives the arena up. Pages outside `ranges` go back to the system at once, the others when the
-  /// last buffer is released. Ranges may come in any order and overlap. The arena is empty
+  /// Gives the arena up. Pages outside `ranges` are unmapped at once, the others when the last
+  /// buffer is released. Ranges may come in any order and overlap. The arena is empty
   /// afterwards.
   void release_except(std::span<const Range> ranges);
 

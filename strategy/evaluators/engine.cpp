@@ -149,7 +149,9 @@ Report Engine::State::run(Tape& tape, const Compilation& compiled, const Program
 Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
                                    NodeId backward_begins, const RunOptions& options) {
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  settle_present(tape, held, runner.memory().meter(), options.memory_budget != unlimited);
+  // Present values in the arena are copied; only their own pages stay mapped meanwhile.
+  if (options.memory_budget != unlimited) runner.memory().give_up_held_arena();
+  settle_present(tape, held, runner.memory().meter(), options.memory_budget);
   const Stopwatch planning;
   const ProgramSpec spec = spec_for(targets, backward_begins, options, held);
   const LoopBudgetScope scope(tape);
@@ -358,6 +360,8 @@ void Engine::release_arena() {
 }
 
 void Engine::share_arena() { state_->runner.memory().share_arena(); }
+
+void Engine::use_no_arena() { state_->runner.memory().use_no_arena(); }
 
 void Engine::collect() { state_->collected.begin(); }
 

@@ -96,6 +96,9 @@ class Engine {
   /// From now on a run may reuse the memory of a larger run, not only of one of equal size. This is
   /// for programs that run in turn. The memory kept is then that of the largest run.
   void share_arena();
+  /// From now on each value of a run has storage of its own, not a place in an arena. This is for
+  /// evaluators that keep what they compute: dropping a value then frees its bytes.
+  void use_no_arena();
 
   /// The meter of every byte this engine allocates.
   const Meter& meter() const;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "strategy/evaluators/engine.h"
 #include "strategy/run/present.h"
 
 namespace palimpsest {
@@ -39,6 +40,8 @@ void HybridEvaluator::on_clear(Tape& tape) noexcept {
 }
 
 void HybridEvaluator::begin_stage(const Tape& tape, NodeId first) {
+  // A value in an arena would have to be copied before a later run could drop it.
+  if (tape_ != &tape) engine().use_no_arena();
   tape_ = &tape;
   first_ = next_ = first;
   nodes_ = 0;

@@ -4,7 +4,7 @@ namespace palimpsest {
 
 const Arena* KeptArena::get(const Instructions& instructions, const Meter& meter) {
   const Bytes size = instructions.arena_size();
-  const bool fits = size > 0 && instructions.present_bytes() <= size / 16;
+  const bool fits = size > 0 && instructions.present_bytes() <= size / 64;
   const bool serves = larger_does_ ? arena_.size() >= size : arena_.size() == size;
   if (!fits || !serves || arena_.in_use()) give_up();
   if (!fits) return nullptr;

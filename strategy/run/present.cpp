@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "checkpoint/plan.h"
 #include "strategy/run/tape_reading.h"
 
 namespace palimpsest {
@@ -79,7 +80,7 @@ bool let_go_of_present(Tape& tape) {
   return !present.empty();
 }
 
-void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, Bytes budget) {
   for (auto& [value, old] : tape.outdated()) {
     const Bytes bytes = tape.bytes(value);
     if (old.buffer == nullptr || meter.allocated(old.buffer) || bytes == 0) continue;
@@ -109,7 +110,9 @@ void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter
     if (meter.allocated(buffer) && !elsewhere) own[base] = buffer;
     for (const ValueId value : values) {
       const ValueId behind = behind_views(tape, value);
-      if (budgeted && !own.empty() && !own.contains(behind)) {
+      const bool is_merged = budget != unlimited && !own.empty() && !own.contains(behind);
+      const bool fits = own.contains(behind) || meter.reserved() + bytes <= budget;
+      if (is_merged || !fits) {
         tape.drop(value);
         continue;
       }

@@ -28,8 +28,10 @@ bool let_go_of_present(Tape& tape);
 ///
 /// Likewise for values that are out of date.
 ///
-/// Merged values, which share one storage without being views of one value, are separated. In a
-/// `budgeted` run such copies might not fit, so all but one of these values are dropped instead.
-void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted);
+/// Merged values, which share one storage without being views of one value, are separated. Within a
+/// budget such copies might not fit, so all but one of these values are dropped instead. A value is
+/// also dropped, and computed again if the run needs it, where its copy would exceed the budget in
+/// addition to what the meter counts now.
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, Bytes budget);
 
 }  // namespace palimpsest

@@ -15,14 +15,15 @@ Executor::Memory RunMemory::get(Executor& executor, const RunOptions& options) {
   const Instructions& instructions = executor.instructions();
   Executor::Memory memory{meter_};
   predicted_peak_ = peak_of(executor, options);
-  if (options.memory == AllocationPolicy::minimal_peak ||
-      options.memory == AllocationPolicy::cached) {
+  const bool is_laid_out = options.memory == AllocationPolicy::minimal_peak ||
+                           options.memory == AllocationPolicy::cached;
+  if (is_laid_out && has_arena_) {
     pool_.reset();
     memory.arena = arena_.get(instructions, meter_);
     return memory;
   }
   arena_.give_up();
-  if (options.memory == AllocationPolicy::standard) {
+  if (options.memory != AllocationPolicy::pooled) {
     pool_.reset();
     return memory;
   }

@@ -23,10 +23,17 @@ class RunMemory {
   void give_up();
   /// See `KeptArena::let_larger_do`.
   void share_arena() { arena_.let_larger_do(); }
+  /// From now on gives no arena: each value has storage of its own.
+  void use_no_arena() { has_arena_ = false; }
+  /// Returns the arena to the system, except pages of values that are still held, if there are any.
+  void give_up_held_arena() {
+    if (arena_.is_held()) arena_.give_up();
+  }
 
  private:
   Meter meter_;
   KeptArena arena_;
+  bool has_arena_ = true;
   std::unique_ptr<BufferPool> pool_;
   Bytes predicted_peak_ = 0;
 };
