@@ -16,8 +16,9 @@ struct Blocks {
   std::mutex mutex;
   SparePages spare;
   std::atomic<Bytes> spare_bytes = 0;
-  std::atomic<Bytes> heap = 0;     // bytes of blocks on it
-  std::atomic<Bytes> highest = 0;  // of those, when spare pages last made way for them
+  std::atomic<Bytes> heap = 0;  // bytes of blocks on it
+  // Of those, since fresh pages were last taken. Spare pages have made way for so many.
+  std::atomic<Bytes> highest = 0;
 };
 
 /// Never destroyed: the last blocks may be those of static objects.
@@ -27,11 +28,11 @@ Blocks& all_blocks() noexcept {
   return blocks;
 }
 
-/// Memory that the heap has grown by stays with it, so spare pages must make way for it.
+/// Spare pages make way for what is taken from the heap, as they do for fresh pages.
 void note_heap(Bytes bytes) noexcept {
   Blocks& blocks = all_blocks();
   const Bytes heap = blocks.heap.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  constexpr Bytes little = 128_KiB;
+  constexpr Bytes little = 32_KiB;
   if (heap <= blocks.highest.load(std::memory_order_relaxed) + little) return;
   const std::lock_guard lock(blocks.mutex);
   blocks.spare.trim(blocks.spare.bytes() - (heap - blocks.highest));
@@ -51,7 +52,10 @@ StorageBlock take_block(Bytes bytes) {
   }
   Blocks& blocks = all_blocks();
   const std::lock_guard lock(blocks.mutex);
+  const Bytes spare = blocks.spare.bytes();
   std::byte* const pages = blocks.spare.take(whole_pages(bytes));
+  const bool has_fresh_pages = spare - blocks.spare.bytes() < whole_pages(bytes);
+  if (has_fresh_pages) blocks.highest = blocks.heap.load();
   blocks.spare_bytes = blocks.spare.bytes();
   if (pages == nullptr) throw_no_memory(bytes);
   return {pages, nullptr, bytes};
@@ -80,6 +84,7 @@ void release_spare(Bytes bytes) noexcept {
   Blocks& blocks = all_blocks();
   if (blocks.spare_bytes == 0) return;
   const std::lock_guard lock(blocks.mutex);
+  if (blocks.spare.bytes() < bytes) blocks.highest = blocks.heap.load();
   blocks.spare.trim(blocks.spare.bytes() - bytes);
   blocks.spare_bytes = blocks.spare.bytes();
 }
