@@ -93,6 +93,7 @@ struct Program::State {
     plan = plan_of(compiled, tape);
     instructions = compiled.program->instructions;
     explanation = compiled.version->explanation;
+    plan_bytes = cache.bytes();
     planning_seconds = planning.seconds();
   }
 
@@ -105,6 +106,7 @@ struct Program::State {
   std::shared_ptr<const Instructions> instructions;
   std::shared_ptr<const Explanation> explanation;
   LoopBudgets loops;
+  Bytes plan_bytes = 0;  // of the compiled program and its plan
   double planning_seconds = 0;
   NodeId backward_begins = none;
   std::vector<Var> outputs;
@@ -419,6 +421,7 @@ Report Runner::State::report() const {
   report.memory = own.options.memory;
   report.predicted_peak = memory.predicted_peak();
   report.loops = reports_of(own.loops.loops(), executor.notes());
+  report.plan_cache = own.plan_bytes + executor.metadata_bytes();
   report.planning_seconds = own.planning_seconds;
   report.plan_reused = round.run > 1;
   report.run_seconds = run_seconds;

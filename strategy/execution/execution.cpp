@@ -232,6 +232,7 @@ struct Execution::State {
       sum.keep_all_peak += other.keep_all_peak;
       sum.cached_bytes += other.cached_bytes;
       sum.tape_metadata += other.tape_metadata;
+      sum.plan_cache += other.plan_cache;
       const bool is_limited = sum.budget != unlimited && other.budget != unlimited;
       sum.budget = is_limited ? sum.budget + other.budget : unlimited;
       add_counts(sum, other);
