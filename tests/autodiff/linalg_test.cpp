@@ -215,7 +215,7 @@ TEST_CASE("equal eigenvalues have a derivative, their vectors an error", "[linal
 TEST_CASE("equal eigenvalues have no term in losses that do not depend on the basis", "[linalg]") {
   Tape tape;
   // 2, 2 and 5 with rounding errors, and exactly.
-  const Var turn = tape.constant(qr(normal({3, 3}, 4)).q);
+  const Var turn = qr(tape.constant(normal({3, 3}, 4))).q;
   const Var exact = tape.parameter(with_diagonal({2, 2, 5}));
   const Var near = tape.parameter(matmul(matmul(turn, exact), turn, {.transpose_b = true}).value());
   const Var weights = tape.constant(normal({3, 3}, 5));

@@ -213,6 +213,8 @@ TEST_CASE("derivatives of reductions where they are a matter of convention") {
 }
 
 TEST_CASE("logsumexp of −∞ alone has derivatives of 0, and of NaN the derivative NaN") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const DType dtype : {DType::f64, DType::f32}) {
     Tape tape;
     const Tensor rows =

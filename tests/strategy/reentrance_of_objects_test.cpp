@@ -149,7 +149,7 @@ class ExecutionSubject final : public Subject {
   Tensor gradients() {
     const std::vector<Tensor> parameters{start()};
     const std::vector<Tensor> batch{Tensor::ones({4, 1}, DType::f64)};
-    return execution_->gradients(model_, parameters, batch).begin()->gradient;
+    return execution_->gradients(model_, parameters, batch).entries()[0].gradient;
   }
 
   Operation spy_{[this] { call("forward"); }};
@@ -286,7 +286,7 @@ class ReverseSubject final : public Subject {
                        std::memcpy(&u, bytes.data(), sizeof u);
                        return u;
                      }},
-                {.steps = 20, .memory_budget = 4_KiB, .progress = [this](const ReverseProgress&) {
+                {.steps = 20, .memory_budget = 16_KiB, .progress = [this](const ReverseProgress&) {
                    call("progress");
                  }}) {}
 
