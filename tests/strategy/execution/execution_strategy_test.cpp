@@ -2,6 +2,7 @@
 
 #include "palimpsest.h"
 #include "strategy/base/strategy_fields.h"
+#include "strategy/training/weight_average.h"
 #include "tests/catch.h"
 
 namespace palimpsest::execution_strategy_test {
