@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/eigh.h"
 #include "autodiff/operations/factor_batch.h"
-#include "autodiff/operations/gap_quotients.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/products.h"
@@ -116,11 +115,9 @@ constexpr MatmulOptions right_transposed{.transpose_b = true};
 
 Var antisymmetric(const Var& x, const Where& where) { return x - transpose(x, -2, -1, where); }
 
-// Townsend, "Differentiating the singular value decomposition" (2016). Let skew(x) = x − xᵀ,
-// p = skew(uᵀ·ū) and q = skew(vᵀ·v̄):
-//   ā = u·(inner + s̄)·vᵀ + (1 − u·uᵀ)·ū/s·vᵀ + u/s·v̄ᵀ·(1 − v·vᵀ)
-//   innerᵢⱼ = (pᵢⱼ·sⱼ + sᵢ·qᵢⱼ)/(sⱼ² − sᵢ²) = (p + q)ᵢⱼ/2(sⱼ − sᵢ) + (p − q)ᵢⱼ/2(sⱼ + sᵢ)
-// In the second form, only the first quotient is not defined where two values are equal.
+// Townsend, "Differentiating the singular value decomposition" (2016). Let E(i, j) = sⱼ² − sᵢ² and
+// skew(x) = x − xᵀ:
+//   ā = u·(skew(uᵀ·ū)/E·s + s·skew(vᵀ·v̄)/E + s̄)·vᵀ + (1 − u·uᵀ)·ū/s·vᵀ + u/s·v̄ᵀ·(1 − v·vᵀ)
 // Derivatives of 16-bit matrices are computed in f32, from recomputed factors.
 void pull_back_svd(const Pullback& p) {
   const Where where = p.where();
@@ -137,40 +134,27 @@ void pull_back_svd(const Pullback& p) {
   const auto plus = [](const Var& a, const Var& b) { return a.defined() ? a + b : b; };
   Var left;  // ā = left·vᵀ + rest
   Var rest;
-  Var of_sum;  // p + q
-  Var of_difference;
-  Var scale;
-  double tolerance = std::numeric_limits<double>::infinity();
-  const auto note = [&](std::size_t i, std::int64_t size) {
-    scale = plus(scale, gap_scale(adjoint(i), where));
-    tolerance = std::min(tolerance, gap_tolerance(p.adjoint(i), p.output(1), size));
-  };
+  Var inner;
+  Var gaps;
+  if (p.has_adjoint(0) || p.has_adjoint(2)) {
+    gaps = inverse_gaps(again.values * again.values, Spectrum::singular_values, where);
+  }
   if (p.has_adjoint(0)) {
     const Var du = adjoint(0);
     const Var turned = matmul(u, du, left_transposed, where);
-    of_sum = of_difference = antisymmetric(turned, where);
-    note(0, u.shape().size(-2));
+    inner = antisymmetric(turned, where) * gaps * row;
     if (u.shape().size(-2) > k) left = (du - matmul(u, turned, {}, where)) / row;
   }
   if (p.has_adjoint(2)) {
     const Var dvh = adjoint(2);
     const Var turned = matmul(vh, dvh, right_transposed, where);
-    const Var q = antisymmetric(turned, where);
-    of_difference = of_difference.defined() ? of_difference - q : -q;
-    of_sum = plus(of_sum, q);
-    note(2, vh.shape().size(-1));
+    inner = plus(inner, column * (antisymmetric(turned, where) * gaps));
     if (vh.shape().size(-1) > k) {
       const Var outside = dvh - matmul(turned, vh, left_transposed, where);
       rest = matmul(u, outside / column, {}, where);
     }
   }
-  if (of_sum.defined()) {
-    GapOptions options{.spectrum = Spectrum::singular_values, .tolerance = tolerance};
-    const Var by_gaps = gap_quotients(of_sum, again.values, scale, options, where);
-    options.by_sums = true;
-    const Var by_sums = gap_quotients(of_difference, again.values, scale, options, where);
-    left = plus(left, matmul(u, (by_gaps + by_sums) * 0.5, {}, where));
-  }
+  if (inner.defined()) left = plus(left, matmul(u, inner, {}, where));
   if (p.has_adjoint(1)) left = plus(left, u * unsqueeze(adjoint(1), -2, where));
   p.set(0, cast(plus(rest, matmul(left, vh, {}, where)), dtype, where));
 }
@@ -232,6 +216,20 @@ const Operation pinv_operation{
     .cost = svd_cost,
     .workspace = svd_workspace,
 };
+
+/// The distance from 1 to the next number.
+double epsilon_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x1p-52;
+    case DType::bf16:
+      return 0x1p-7;
+    case DType::f16:
+      return 0x1p-10;
+    default:
+      return 0x1p-23;
+  }
+}
 
 }  // namespace
 

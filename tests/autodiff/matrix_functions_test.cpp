@@ -69,26 +69,6 @@ TEST_CASE("equal singular values have a derivative, their vectors an error") {
                         Contains("matrix_functions_test.cpp:"));
 }
 
-TEST_CASE("equal singular values have no term in losses that do not depend on the basis") {
-  Tape tape;
-  const Var turn = qr(numbers(tape, {3, 3}, 5)).q;
-  const Var a = tape.parameter((turn * 2.0).value());
-  const auto [u, values, vh] = svd(a);
-  // The nearest orthogonal matrix q = a·(aᵀ·a)^(-1/2). At a = 2·q, its differential is
-  // (da − q·daᵀ·q)/4.
-  const Var weights = numbers(tape, {3, 3}, 6);
-  const Var g = gradient(sum(matmul(u, vh) * weights), a);
-  const Var turned = matmul(matmul(turn, weights, {.transpose_b = true}), turn);
-  CHECK(largest(g - (weights - turned) * 0.25) < 1e-12);
-  const Var zero = tape.parameter(Tensor::zeros({2, 2}, DType::f64));
-  CHECK(largest(gradient(sum(square(svd(zero).u)), zero)) == 0);
-  // This loss has another limit at equal values: its gradient is that of Σ a·weights.
-  const Var exact = matrix(tape, {{2, 0}, {0, 2}});
-  const auto [left, both, right] = svd(exact);
-  CHECK_THROWS_WITH(gradient(sum(matmul(left * both, right) * exact), exact).value(),
-                    Contains("[svd] singular values 0 and 1"));
-}
-
 TEST_CASE("a Moore-Penrose inverse satisfies the four equations") {
   Tape tape;
   const Var a = matmul(numbers(tape, {2, 6, 3}, 2), numbers(tape, {2, 3, 5}, 3));
