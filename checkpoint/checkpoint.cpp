@@ -305,8 +305,8 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
     }
     return results;
   };
-  const auto body =
-      std::make_shared<const Subprogram>(Trace(with_further_results, inputs, where, "checkpoint"), where);
+  const auto body = std::make_shared<const Subprogram>(
+      Trace(with_further_results, inputs, where, "checkpoint"), where);
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());

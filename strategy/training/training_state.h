@@ -27,8 +27,8 @@ struct TrainingState {
 /// Writes a safetensors file. A tensor is named by its part and its own name, as in
 /// "optimizer/adam/steps". The metadata have the names of the parts, the position, and a checksum
 /// of each tensor. An existing file is replaced only when the new one is complete. Throws
-/// `FileError` when the file cannot be written. Throws `ArgumentError` for a part whose name is empty or contains '/' or ',', for an
-/// undefined tensor, and for text that is not UTF-8.
+/// `FileError` when the file cannot be written. Throws `ArgumentError` for a part whose name is
+/// empty or contains '/' or ',', for an undefined tensor, and for text that is not UTF-8.
 void write_training_state(const std::string& path, const TrainingState& state);
 
 /// Reads such a file. Throws `FileError` as `load_safetensors` does, for a tensor that its checksum
