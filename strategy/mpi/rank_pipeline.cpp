@@ -37,9 +37,11 @@ RankPipeline::RankPipeline(RankLink& link, const ExecutionStrategy& strategy,
 
 Gradients RankPipeline::step(const Input& input) {
   std::optional<Step> step;
+  std::list<InUse::Use> in_use;
   std::exception_ptr failure;
   try {
     step.emplace(prepare(input));
+    in_use = flow_.use_tapes();  // allocates, so before the ranks agree to run
   } catch (...) {
     failure = std::current_exception();
   }
@@ -47,7 +49,6 @@ Gradients RankPipeline::step(const Input& input) {
 
   const Stopwatch running;
   try {
-    const std::list<InUse::Use> in_use = flow_.use_tapes();
     const auto add = [&](int m, std::size_t i, std::byte* gradient) {
       step->sums.add(m, i, gradient);
     };
@@ -57,6 +58,7 @@ Gradients RankPipeline::step(const Input& input) {
   } catch (...) {
     failure = std::current_exception();
   }
+  in_use.clear();
   share_outputs(*step);
   try {
     if (failure == nullptr && !exchange_.is_cut_off()) prepare_end(*step);
