@@ -30,8 +30,9 @@ FOREIGN_PAGES = {"coming-from.md", "differences-from-pytorch.md", "compared.md",
 FOREIGN = re.compile(r"Approx|ConstantLR|find_package|OMPI_\w+|weight_ih|decoder|cases|complaints|checkpoint_"
                      r"|\w+_adjoint|num_batches_tracked")
 # Names of Eigen and of the C library, and types that programs pass on without naming them.
-UNDECLARED = {"Dense", "DenseBase", "Eigen", "Engine", "FunctionOfNoFamily", "INT64_MAX", "IsOfOneTape", "IsRowMajor",
-              "IsVectorAtCompileTime", "NodeLabels", "RunScope", "SparseMatrixBase"}
+UNDECLARED = {"DefaultOptions", "Dense", "DenseBase", "Eigen", "Engine", "FunctionOfNoFamily", "INT64_MAX", "InUse",
+              "IsOfOneTape", "IsRowMajor", "IsVectorAtCompileTime", "NodeLabels", "PlansOfProgram", "RunScope",
+              "SparseMatrixBase"}
 FOLDERS = ["autodiff", "benchmarks", "checkpoint", "data", "docs", "examples", "nn", "packaging", "strategy", "tests",
            "tools"]
 SOURCES = {".h", ".cpp", ".py", ".build", ".sh"}

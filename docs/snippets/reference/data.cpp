@@ -41,7 +41,7 @@ EXAMPLE(mapped_safetensors, mapped_npy, mapped_idx) {
 EXAMPLE(save_npy, load_npy) {
   save_npy("points.npy", Tensor::matrix({{1, 2}, {3, 4}}));
   print(load_npy("points.npy"));                 // → [[1, 2], [3, 4]]
-  print(mapped_npy("points.npy").rows({1})[0]);  // → [3, 4]
+  print(mapped_npy("points.npy").rows({1})[0]);  // → [[3, 4]]
 }
 
 EXAMPLE(DataLoader, DataLoaderOptions, DataLoaderPosition, Batch) {

@@ -102,6 +102,11 @@ EXAMPLE(Tape::notice_writes, Tape::outdated, Tape::force_out_outdated, Tape::req
   print(tape.outdated().at(y.id()).buffer == nullptr);  // → true
 }
 
+EXAMPLE(Tape::in_use) {
+  Tape tape;
+  print(tape.in_use().is_at_least(InUse::Level::open));  // → false
+}
+
 EXAMPLE(version_of, latest_version) {
   const Tensor weight = Tensor::ones({2});
   note_write(weight, "my_step");

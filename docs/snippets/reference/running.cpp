@@ -270,7 +270,7 @@ EXAMPLE(RunControl::check) {
   print(slow({tape.constant(Tensor::vector({1, 2}))}));  // → [2, 4]
 }
 
-EXAMPLE(RunControl::step_done, RunControl::loop_step) {
+EXAMPLE(RunControl::step_done, RunControl::loop_step, RunControl::stop_token) {
   // The progress of a loop outside of any tape.
   std::uint64_t done = 0, in_loop = 0;
   const auto progress = on_progress([&](const RunProgress& now) {
@@ -278,6 +278,7 @@ EXAMPLE(RunControl::step_done, RunControl::loop_step) {
     in_loop = now.loop_step;
   });
   RunControl control({}, progress, /*steps=*/2);
+  print(control.stop_token().stop_possible());  // → false
   control.step_done();
   for (std::uint64_t n = 0; n < 10; ++n) control.loop_step(n, 10);
   print(done, in_loop);  // → 1 9
