@@ -30,8 +30,8 @@ class [[nodiscard]] UserCall {
 /// safe. A copy of the object is not in use.
 class InUse {
  public:
-  /// The level of a use says what it permits. Its own caller may begin another use of this level or a later one,
-  /// except `alone`. Other callers may begin none.
+  /// The level of a use says what it permits. Its own caller may begin another use of this level or
+  /// a later one, except `alone`. Other callers may begin none.
   enum class Level : std::uint8_t {
     open,      ///< nodes are recorded, also by functions of the user
     records,   ///< one node is recorded

@@ -17,7 +17,7 @@ struct Blocks {
   SparePages spare;
   std::atomic<Bytes> spare_bytes = 0;
   std::atomic<Bytes> heap = 0;  // bytes of blocks on it
-  // Of those, since fresh pages were last taken. Spare pages have made way for so many.
+  // The most since fresh pages were last taken. Spare pages have made way for so many.
   std::atomic<Bytes> highest = 0;
 };
 

@@ -213,7 +213,8 @@ Var keep(const Var& input, Codec codec, const Where& where) {
                              KeptAttributes{codec, where}, where);
 }
 
-/// What `keep` recorded after the checkpoint that made `output`. A copy of the program may lack it.
+/// The copy that `keep` recorded after the checkpoint that made `output`. A copy of the program may
+/// lack it.
 Var kept_input(const Var& output, const Var& input, Codec codec, const Where& where) {
   Tape& tape = input.tape();
   for (NodeId node = output.node() + 1; node < tape.node_count(); ++node) {

@@ -9,7 +9,7 @@
 namespace palimpsest {
 namespace {
 
-/// What is wrong at a byte, which counts from 1, where a parser gave up.
+/// Describes the byte, which counts from 1, where a parser gave up.
 std::string unexpected_at(const std::string& text, std::size_t byte) {
   if (byte == 0 || byte > text.size()) return "the text ends too early";
   const char found = text[byte - 1];

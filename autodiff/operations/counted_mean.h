@@ -16,7 +16,7 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 /// part of a batch (`CountedMeans::Recording`), the divisor is the part's share of the whole count.
 Var divide_by_count(const Var& total, const Var& count, const Where& where);
 
-/// What a mean divides by: the count of what was recorded, or a share of the count of a whole
+/// The divisor of a mean: the count of what was recorded, or a share of the count of a whole
 /// batch.
 enum class CountMark : std::uint32_t { own = 1, share = 2 };
 /// The mark of a node whose output is a divisor of `divide_by_count`; nothing for other nodes.

@@ -145,12 +145,12 @@ struct PoissonNllOptions {
 Var poisson_nll_loss(const Var& prediction, const Var& target,
                      const PoissonNllOptions& options = {}, Where where = Where::current());
 
-/// `total` / `weight`, for a mean that a model writes out: a sum of losses, and the sum of what
-/// they count, such as a mask or weights of examples. Where a batch is cut into parts, each part
-/// divides by its share of the weight of the whole batch. So the parts add up to the mean of the
-/// whole batch, even if they weigh differently. The weight must not be negative, and no derivative
-/// flows through it. It is cast to the dtype of the total. Throws `ShapeError` unless both have one
-/// element, and `DTypeError` for a total that is not floating.
+/// `total` / `weight`, for a mean that a model writes out. The total is a sum of losses. The weight
+/// is the sum of what they count, such as a mask or weights of examples. Where a batch is cut into
+/// parts, each part divides by its share of the weight of the whole batch. So the parts add up to
+/// the mean of the whole batch, even if they weigh differently. The weight must not be negative,
+/// and no derivative flows through it. It is cast to the dtype of the total. Throws `ShapeError`
+/// unless both have one element, and `DTypeError` for a total that is not floating.
 Var weighted_mean(const Var& total, const Var& weight, Where where = Where::current());
 
 }  // namespace palimpsest
