@@ -7,6 +7,7 @@
 #include "checkpoint/node_seconds.h"
 #include "strategy/compile/fusion/column_reductions.h"
 #include "strategy/compile/fusion/group_kernel.h"
+#include "strategy/compile/fusion/group_splitting.h"
 #include "strategy/compile/fusion/producer_duplication.h"
 #include "strategy/compile/fusion/sibling_fusion.h"
 
@@ -21,6 +22,8 @@ class Lowered::Builder {
         threads_(threads),
         machine_(machine),
         boundary_(boundary),
+        supplied_(supplied),
+        afresh_(afresh),
         needs_(tape, targets, supplied, afresh),
         wanted_(needs_.wanted),
         present_(needs_.present),
@@ -33,6 +36,16 @@ class Lowered::Builder {
     duplicate_producers(tape_, access_maps, boundary_, held(), units);
     fuse_siblings(tape_, access_maps, boundary_, kept(), units);
     join_column_reductions(tape_, access_maps, boundary_, units);
+    emit(units, access_maps, targets);
+    split_groups(units, access_maps, targets);
+  }
+
+  /// The number of a value in the graph.
+  ValueId place(ValueId value) const { return place_[value]; }
+
+ private:
+  /// Makes the graph of the units.
+  void emit(const Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
     const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
@@ -42,6 +55,7 @@ class Lowered::Builder {
         backward = true;
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }
+      position_.push_back(i);
       if (access_maps.may_be_in_group(first)) {
         add_group(units[i], i, access_maps);
       } else if (const GemmAccumulation* made = access_maps.accumulation(first)) {
@@ -60,10 +74,65 @@ class Lowered::Builder {
     if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
   }
 
-  /// The number of a value in the graph.
-  ValueId place(ValueId value) const { return place_[value]; }
+  void clear() {
+    lowered_.graph_ = Graph();
+    lowered_.units_.clear();
+    lowered_.recorded_.clear();
+    lowered_.programs_.clear();
+    lowered_.epilogues_.clear();
+    place_.assign(place_.size(), none);
+    position_.clear();
+  }
 
- private:
+  /// Splits groups until a run takes no more memory than without fusion, apart from scratch.
+  void split_groups(Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
+    constexpr int most_rounds = 32;
+    const std::vector<bool> kept = this->kept();
+    GroupSplitting splitting(tape_, access_maps, boundary_, kept, present_, units);
+    if (!splitting.may_split()) return;
+    const Bytes allowed = std::ranges::max(held_by(graph_of(tape_, targets, threads_, boundary_,
+                                                            machine_, supplied_, afresh_))) +
+                          scratch();
+    for (int round = 0; round <= most_rounds; ++round) {
+      const std::vector<Bytes> held = held_by(lowered_.graph_);
+      const auto peak = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());
+      std::vector<std::size_t> over;
+      for (std::size_t node = 0; node < held.size(); ++node) {
+        if (held[node] > allowed) over.push_back(position_[node]);
+      }
+      if (over.empty()) return;
+      if (round == most_rounds || !splitting.lower(position_[peak], over)) {
+        splitting.split_all();
+        round = most_rounds;
+      }
+      clear();
+      emit(units, access_maps, targets);
+    }
+  }
+
+  /// By node: the bytes that a run holds while the node runs, if it recomputes nothing.
+  static std::vector<Bytes> held_by(const Graph& graph) {
+    const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+    const Simulation simulation = simulate(graph, schedule);
+    std::vector<Bytes> held(graph.node_count());
+    for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+      const auto [kind, id] = schedule.steps[i];
+      if (kind == Step::Kind::compute) held[id] = simulation.timeline[i];
+    }
+    return held;
+  }
+
+  /// The most scratch of a group.
+  Bytes scratch() const {
+    Bytes scratch = 0;
+    for (NodeId node = 0; node < lowered_.graph_.node_count(); ++node) {
+      if (lowered_.program(node) != nullptr) {
+        scratch = std::max(scratch, lowered_.graph_.workspace(node));
+      }
+    }
+    return scratch;
+  }
+
   /// Values that are in memory whether or not they are read.
   std::vector<bool> held() const {
     std::vector<bool> held = kept();
@@ -264,6 +333,8 @@ class Lowered::Builder {
   int threads_;
   const Machine& machine_;
   NodeId boundary_;
+  std::span<const NodeId> supplied_;
+  bool afresh_;
   Needs needs_;
   const std::vector<bool>& wanted_;
   const std::vector<bool>& present_;
@@ -271,6 +342,7 @@ class Lowered::Builder {
   std::vector<bool> read_;                // by value: a target, or read by another unit
   std::vector<std::size_t> last_reader_;  // by value: the last such unit, also through views
   std::vector<ValueId> place_;            // by value: its number in the graph
+  std::vector<std::size_t> position_;     // by node of the graph: its place in the units
 };
 
 namespace {
@@ -297,10 +369,10 @@ Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int t
                        const Simplification& simplification, bool afresh, const Machine& machine) {
   const Input input(tape, targets, simplification);
   Lowered lowered(simplification);
-  lowered.graph_.set_form({true, !simplification.empty()});
   Builder builder(lowered, input.tape, input.targets, threads, backward_begins, supplied, afresh,
                   machine);
   builder.build(input.targets);
+  lowered.graph_.set_form({true, !simplification.empty()});
   lowered.finish(targets, [&](ValueId target) { return builder.place(target); }, simplification);
   return lowered;
 }
