@@ -6,8 +6,8 @@
 namespace palimpsest {
 
 /// Measures the memory that a program has from the system, as its allocator sees it. The test
-/// program replaces operators new and mmap by counting ones; the library does not take part in
-/// this.
+/// program replaces malloc, operators new and mmap by counting ones; the library does not take part
+/// in this.
 ///
 /// Counts heap blocks that are requested from now on with exactly `size` bytes, and no others.
 void watch_size(std::size_t size);
@@ -18,5 +18,11 @@ std::size_t last_request();
 std::int64_t watched_blocks();
 /// Bytes mapped now, excluding those of the C library.
 std::int64_t mapped_bytes();
+
+/// Bytes of all live heap blocks, with what the C library adds to each, and of mappings.
+std::int64_t bytes_taken();
+/// The most of these at once since `restart_most_taken`.
+std::int64_t most_taken();
+void restart_most_taken();
 
 }  // namespace palimpsest
