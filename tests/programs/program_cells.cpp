@@ -88,6 +88,9 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   cell.resumes = below(cells_per_resumed_one) == 0 && cell.mode != Mode::evaluated;
   cell.slow_arithmetic = below(3) == 0;
   cell.changes = cell.mode <= Mode::hybrid && below(3) == 0;
+  const bool has_tapes = cell.mode == Mode::micro_batches || cell.mode == Mode::replicas;
+  cell.hybrid_parts = has_tapes && below(4) == 0;
+  cell.uneven = is_executed(cell.mode) && below(2) == 0;
   return cell;
 }
 
@@ -114,6 +117,7 @@ ExecutionStrategy strategy_of(const Cell& cell, const RunOptions& options) {
   strategy.run.threads = options.threads;
   strategy.run.stop = options.stop;
   strategy.run.progress = options.progress;
+  if (cell.hybrid_parts) strategy.mode = ExecutionMode::hybrid;
   switch (cell.mode) {
     case Mode::replicas:
       strategy.parallelism = ParallelMode::data_parallel;
@@ -150,6 +154,8 @@ std::string to_string(const Cell& cell) {
   if (cell.resumes) text << ", resumed";
   if (cell.slow_arithmetic) text << ", slow arithmetic";
   if (cell.changes) text << ", changed";
+  if (cell.hybrid_parts) text << ", hybrid";
+  if (cell.uneven) text << ", in uneven parts";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

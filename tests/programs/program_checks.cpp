@@ -110,7 +110,8 @@ class Runs {
     // refusal must come later. In another precision, one operation is several operations of the
     // tape that computes. After a few refusals, adds more than the named budget, so that a program
     // does not take minutes.
-    const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
+    const bool computes_early =
+        cell_.mode == Mode::eager || cell_.mode == Mode::hybrid || cell_.hybrid_parts;
     // A lazy tape makes several programs, each with a smallest budget of its own: the first
     // backward with its updates, the second without, and the other loss.
     const bool is_lazy = cell_.mode == Mode::lazy;
@@ -133,8 +134,9 @@ class Runs {
         require(error.smallest_feasible() > error.budget(),
                 "a budget of " + std::to_string(error.budget()) + " is refused, and " + then +
                     " is named");
-        const bool comes_later =
-            is_lazy ? reached_.first > before.first : cell_.precision || reached_ > before;
+        const bool comes_later = is_lazy
+                                     ? reached_.first > before.first
+                                     : cell_.precision || cell_.hybrid_parts || reached_ > before;
         require(refusals_left-- > 0 && (named == 0 || comes_later),
                 "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
         before = reached_;
@@ -414,8 +416,10 @@ class Runs {
     ComposedModules modules(text_.seed);
     const ComposedProgram first = compose(tape, text_, {}, &modules);
     const std::vector<Tensor> parameters = tensors_of(first.parameters);
-    const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
-    Execution execution(strategy_of(cell_, options_), reduction_of(text_));
+    const LossReduction reduction = reduction_of(text_);
+    const bool is_uneven = cell_.uneven && reduction == LossReduction::sum;
+    const Tensor batch = Tensor::zeros({is_uneven ? 3 : 2, 3}, DType::f64);
+    Execution execution(strategy_of(cell_, options_), reduction);
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) {
       const ComposedProgram program = compose(part, text_, given, &modules);

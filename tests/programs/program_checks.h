@@ -42,6 +42,11 @@ struct Cell {
   /// Then the parameters change, and the losses are differentiated again. Only where gradients are
   /// those of a tape that is lazy, eager or hybrid.
   bool changes = false;
+  /// Micro-batches and replicas compute as hybrid tapes do.
+  bool hybrid_parts = false;
+  /// An `Execution` cuts a batch of three examples, so that its parts differ in size. Not where the
+  /// loss is a mean, whose bits depend on the sizes.
+  bool uneven = false;
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);

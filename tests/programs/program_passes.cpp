@@ -8,6 +8,7 @@
 #include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/lowered_forms.h"
 #include "strategy/compile/verify_plan.h"
+#include "tests/fused_peaks.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest {
@@ -90,6 +91,11 @@ std::optional<std::string> broken_pass_in(const ProgramText& text) {
         if (simplify && !lowered.is_simplified()) continue;
         verify_form(tape, spec, lowered.get(tape, spec, {fuse, simplify}), simplify);
       }
+    }
+    for (const bool simplify : {false, lowered.is_simplified()}) {
+      const Lowered& fused = *lowered.get(tape, spec, {true, simplify});
+      const Bytes single = keep_all_peak(*lowered.get(tape, spec, {false, simplify}));
+      if (keep_all_peak(fused) > single + scratch_of(fused)) return "fusion takes more memory";
     }
     verify_present(tape, spec);
     return {};

@@ -90,12 +90,12 @@ class Lowered::Builder {
     const std::vector<bool> kept = this->kept();
     GroupSplitting splitting(tape_, access_maps, boundary_, kept, present_, units);
     if (!splitting.may_split()) return;
-    const Bytes allowed = std::ranges::max(held_by(graph_of(tape_, targets, threads_, boundary_,
-                                                            machine_, supplied_, afresh_))) +
-                          scratch();
+    const Bytes unfused = std::ranges::max(
+        held_by(graph_of(tape_, targets, threads_, boundary_, machine_, supplied_, afresh_)));
     for (int round = 0; round <= most_rounds; ++round) {
       const std::vector<Bytes> held = held_by(lowered_.graph_);
       const auto peak = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());
+      const Bytes allowed = unfused + scratch();
       std::vector<std::size_t> over;
       for (std::size_t node = 0; node < held.size(); ++node) {
         if (held[node] > allowed) over.push_back(position_[node]);

@@ -1,9 +1,9 @@
 #include <random>
 
-#include "checkpoint/planners.h"
 #include "palimpsest.h"
 #include "strategy/compile/lowered_forms.h"
 #include "tests/catch.h"
+#include "tests/fused_peaks.h"
 
 namespace palimpsest::group_splitting_test {
 namespace {
@@ -73,19 +73,6 @@ class RandomSquares {
   Var loss_;
 };
 
-Bytes keep_all_peak(const Lowered& lowered) {
-  return simulate(lowered.graph(), keep_all()->propose(lowered.graph(), 0).front().schedule).peak;
-}
-
-Bytes scratch(const Lowered& lowered) {
-  Bytes scratch = 0;
-  for (NodeId unit = 0; unit < lowered.graph().node_count(); ++unit) {
-    if (lowered.program(unit) == nullptr) continue;
-    scratch = std::max(scratch, lowered.graph().workspace(unit));
-  }
-  return scratch;
-}
-
 TEST_CASE("fusion takes no more memory than its scratch beyond that of single nodes",
           "[fusion][memory]") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
@@ -99,7 +86,7 @@ TEST_CASE("fusion takes no more memory than its scratch beyond that of single no
     for (const bool simplify : {false, true}) {
       const Lowered& fused = *forms.get(tape, spec, {true, simplify});
       const Bytes single = keep_all_peak(*forms.get(tape, spec, {false, simplify}));
-      CHECK(keep_all_peak(fused) <= single + scratch(fused));
+      CHECK(keep_all_peak(fused) <= single + scratch_of(fused));
     }
   }
 }
