@@ -24,7 +24,9 @@ Var lp_pool(const Var& x, double p, const PerAxis& kernel, const LpPoolOptions& 
   for (const std::int64_t size : kernel.fill(axes, 1, 1, "lp_pool", "kernel", where)) {
     count *= static_cast<double>(size);
   }
-  const Var powers = p == 1 ? abs(x, where) : pow(abs(x, where), p, where);
+  // An even power needs no magnitude, whose second derivative at 0 would be 0.
+  const Var base = std::fmod(p, 2) == 0 ? x : abs(x, where);
+  const Var powers = p == 1 ? base : pow(base, p, where);
   const Var means =
       average_pool(powers, kernel, {.stride = options.stride, .channels = options.channels}, where);
   const Var sums = Located(means, where) * count;

@@ -15,6 +15,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "tests/error_of.h"
 
@@ -96,6 +97,15 @@ TEST_CASE("max_pool takes the first of equal elements, and NaN before all") {
   const Var odd = row(tape, {5, nan, nan, 7});
   CHECK(std::isnan(elements(max_pool(odd, 4))[0]));
   CHECK(elements(gradient(max_pool(odd, 4), odd)) == std::vector<float>{0, 1, 0, 0});
+}
+
+TEST_CASE("lp_pool has its second derivative where an element is 0") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::from({3.0, 0.0, 4.0}, {1, 1, 3}));
+  // y = |x|, with the Hessian (1 − x·xᵀ/y²)/y.
+  const Tensor h = hessian(sum(lp_pool(x, 2, 3)), x);
+  CHECK(std::abs(h.at(4) - 1.0 / 5) < 1e-15);
+  CHECK(std::abs(h.at(2) + 12.0 / 125) < 1e-15);
 }
 
 TEST_CASE("pooling of an image is the loop over its windows") {
