@@ -178,7 +178,10 @@ void compute_class_adjoint(const KernelCall& call) {
       }
       for (std::int64_t c = 0; c < lines.columns; ++c) {
         const std::int64_t place = first + c;
-        if (classes[place] == attributes.ignored) continue;
+        if (classes[place] == attributes.ignored) {  // also where the logits are infinite
+          for (std::int64_t i = 0; i < lines.n; ++i) out[c + i * lines.stride] = T(0);
+          continue;
+        }
         const std::int64_t choice = attributes.checked(classes[place], lines.n, place);
         out[c + choice * lines.stride] -= factor[c] * static_cast<T>(1 - attributes.smoothing);
       }
@@ -188,12 +191,12 @@ void compute_class_adjoint(const KernelCall& call) {
   });
 }
 
-/// 1 for targets that are not ignored, else 0.
-Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) {
+/// True for targets that are not ignored.
+Var counted(const Var& classes, const ClassAttributes& attributes) {
   const Var wide = cast(classes, DType::i64, attributes.where);
   const Var ignored =
       classes.tape().constant(Tensor::from({*attributes.ignored}, {}), {}, attributes.where);
-  return cast(not_equal(wide, ignored, attributes.where), dtype, attributes.where);
+  return not_equal(wide, ignored, attributes.where);
 }
 
 template <bool from_logits>
@@ -288,9 +291,13 @@ void pull_back_class_adjoint(const Pullback& p) {
     p.set(0, cast(sum(g * slope, {attributes.axis}), d.dtype()));
   }
   if (from_logits && p.wants(2)) {
-    const Var factor = attributes.ignored ? d * counted(classes, attributes, d.dtype()) : d;
-    const Var curvature = softmax_adjoint(g, softmax(x, attributes.axis), attributes.axis);
-    p.set(2, cast(unsqueeze(factor, attributes.axis) * curvature, x.dtype()));
+    const bool ignores = attributes.ignored.has_value();
+    const Var counts = ignores ? unsqueeze(counted(classes, attributes), attributes.axis) : Var();
+    // Infinite scores of an ignored target would make its derivatives NaN.
+    const Var scores = ignores ? where(counts, x, 0) : x;
+    const Var curvature = softmax_adjoint(g, softmax(scores, attributes.axis), attributes.axis);
+    const Var dx = unsqueeze(d, attributes.axis) * curvature;
+    p.set(2, cast(ignores ? where(counts, dx, 0) : dx, x.dtype()));
   }
 }
 
@@ -338,7 +345,7 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   // 16 bits can hold neither the sum of many losses nor their number.
   const DType dtype = compute_dtype(x.dtype());
   const Var total = sum(cast(losses, dtype, where), {}, false, where);
-  const Var count = sum(counted(classes, attributes, dtype), {}, false, where);
+  const Var count = sum(cast(counted(classes, attributes), dtype, where), {}, false, where);
   return cast(divide_by_count(total, count, where), x.dtype(), where);
 }
 

@@ -141,6 +141,21 @@ TEST_CASE("losses at the ends of their ranges") {
         Numbers{0, 0});
 }
 
+TEST_CASE("scores of an ignored target get no derivative, also where they are infinite") {
+  Tape tape;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Var x = tape.parameter(Tensor::from({1.0, 2.0, infinity, -1.0}, {2, 2}));
+  const Var classes = tape.constant(Tensor::from<std::int64_t>({0, 5}, {2}));
+  const Var g = gradient(cross_entropy(x, classes, {.ignore_index = 5}), x);
+  const Var second = gradient(sum(square(g)), x);
+  CHECK(g.value().at(0) < 0);
+  CHECK(second.value().at(0) != 0);
+  for (const std::int64_t i : {2, 3}) {
+    CHECK(g.value().at(i) == 0);
+    CHECK(second.value().at(i) == 0);
+  }
+}
+
 TEST_CASE("losses have PyTorch's names too") {
   Tape tape;
   const Var a = tape.parameter(Tensor::normal({2, 3}, 5));
