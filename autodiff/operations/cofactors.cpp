@@ -106,8 +106,10 @@ class Sweep {
     return elements_ + (i * n_ + j) * static_cast<std::int64_t>(ring_.size);
   }
 
-  /// Computes the coefficients of the cofactors; `rounding` is the rounding error of the elements.
-  void run(double rounding) {
+  /// Computes the coefficients of the cofactors; `rounding` is the rounding error of the elements,
+  /// and `least` the smallest of them whose reciprocal is in their range.
+  void run(double rounding, double least) {
+    least_ = least;
     prepare();
     std::int64_t rank = 0;
     while (rank < n_ && find_pivot(rank, rounding)) sweep(rank++);
@@ -158,7 +160,7 @@ class Sweep {
       for (std::int64_t j = rank; j < n_; ++j) {
         const double magnitude = std::abs(*at(i, j));
         const double scale = std::min(row_scale_[rows_[i]], column_scale_[columns_[j]]);
-        if (magnitude <= largest || magnitude <= share * scale) continue;
+        if (magnitude <= largest || magnitude <= share * scale || magnitude < least_) continue;
         largest = magnitude;
         row = i;
         column = j;
@@ -267,6 +269,7 @@ class Sweep {
   std::int64_t* rows_;
   std::int64_t* columns_;
   double sign_ = 1;
+  double least_ = 0;
 };
 
 template <class T>
@@ -288,7 +291,9 @@ bool by_factors(std::span<std::byte> own, const T* a, T* y, std::int64_t n, Prod
     least = std::min(least, std::abs(pivot));
     largest = std::max(largest, std::abs(pivot));
   }
-  if (least < std::numeric_limits<T>::epsilon() * largest) return false;
+  const T smallest =
+      std::max(std::numeric_limits<T>::epsilon() * largest, std::numeric_limits<T>::min());
+  if (least < smallest) return false;
   std::fill_n(y, n * n, T(0));
   for (std::int64_t i = 0; i < n; ++i) y[i * (n + 1)] = T(1);
   solve_factored(factors, true, View<T>{y, n, n, n}, products);
@@ -326,7 +331,7 @@ void compute_cofactors(const KernelCall& call) {
                      element[std::size_t{1} << i] = operand(i + 1)[place];
                    }
                  }
-                 sweep.run(std::numeric_limits<T>::epsilon());
+                 sweep.run(std::numeric_limits<T>::epsilon(), std::numeric_limits<T>::min());
                  for (std::int64_t i = 0; i < n; ++i) {
                    for (std::int64_t j = 0; j < n; ++j) {
                      y[sweep.row(i) * n + sweep.column(j)] = static_cast<T>(sweep.last(i, j));

@@ -162,6 +162,18 @@ TEST_CASE("the gradient of a determinant is the adjugate, at singular matrices t
   CHECK(std::isnan(slope(with_diagonal({1, std::nan(""), 2})).at(0)));
 }
 
+TEST_CASE("the gradient of a determinant is finite where a pivot is subnormal", "[linalg]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  Tape tape;
+  const double least = dtype == DType::f64 ? 0x1p-1074 : 0x1p-149;
+  const Var a = tape.parameter(Tensor::from({least, 0.0, 0.0, 2.0}, {2, 2}).to(dtype));
+  const Tensor g = gradient(det(a), a).value();
+  CHECK(g.at(0) == 2);
+  CHECK(std::abs(g.at(3)) <= least);
+  const Var single = tape.parameter(Tensor::from({least}, {1, 1}).to(dtype));
+  CHECK(gradient(gradient(square(det(single)), single), single).item() == 2);
+}
+
 TEST_CASE("gradients of determinants of regular matrices are the same by both ways", "[linalg]") {
   Tape tape;
   const Var a = tape.parameter(normal({3, 9, 9}, 6));
