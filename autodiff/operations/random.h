@@ -39,8 +39,8 @@ Var normal(const Var& mean, const Var& deviation, Where where = Where::current()
 Var truncated_normal(Tape& tape, const Shape& shape, double mean = 0, double deviation = 1,
                      double low = -2, double high = 2, DType dtype = DType::f32,
                      Where where = Where::current());
-/// With derivatives with respect to mean and deviation, while low and high stay fixed. NaN where
-/// the deviation is not positive.
+/// With derivatives with respect to mean and deviation, while low and high stay fixed. The mean,
+/// limited to [low, high], where the deviation is 0; NaN where it is negative.
 Var truncated_normal(const Var& mean, const Var& deviation, double low, double high,
                      Where where = Where::current());
 

@@ -82,10 +82,16 @@ Var record_truncated_normal(const Var& mean, const Var& deviation, const Shape& 
         where);
   }
   const ValueType type{shape, mean.dtype()};
+  // A deviation of 0 gives the mean. Then z has the ends of the limit of small deviations.
+  const Var is_zero = equal(deviation, 0, where);
+  const Var divisor = palimpsest::where(is_zero, 1, deviation, where);
   // No normal number is beyond 40 deviations, so this stands for infinity. Derivatives stay finite.
   const auto end = [&](double bound, double far) {
-    const Var standard = std::isinf(bound) ? full(mean.tape(), {}, far, type.dtype, where)
-                                           : divide(bound - Located(mean, where), deviation, where);
+    if (std::isinf(bound)) return full(mean.tape(), {}, far, type.dtype, where);
+    const Var distance = bound - Located(mean, where);
+    const Var limit =
+        cast(palimpsest::where(equal(mean, bound, where), 0, far, where), type.dtype, where);
+    const Var standard = palimpsest::where(is_zero, limit, divide(distance, divisor, where), where);
     const bool single = standard.rank() == 0;
     return single ? standard : broadcast_to(standard, shape, where);
   };

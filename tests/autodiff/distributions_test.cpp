@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -149,6 +150,24 @@ TEST_CASE("normal numbers are differentiable by mean and deviation") {
   const auto result = gradcheck(f, inputs);
   INFO(result.message);
   CHECK(result.passed);
+}
+
+TEST_CASE(
+    "a truncated normal number without deviation is its mean, with the limits of derivatives") {
+  Tape tape;
+  const Var mean = tape.parameter(Tensor::from({-1.0, 0.0, 0.5}, {3}));
+  const auto drawn = [&](double deviation) {
+    tape.set_seed(5);
+    const Var width = tape.parameter(Tensor::from({deviation}, {}));
+    const Var y = truncated_normal(mean, width, 0, 2);
+    return std::array{y.value(), gradient(y, mean).value(), gradient(y, width).value()};
+  };
+  const auto [value, by_mean, by_deviation] = drawn(0);
+  CHECK(value.at(0) == 0);
+  CHECK(value.at(2) == 0.5);
+  CHECK(by_mean.at(0) == 0);
+  CHECK(by_mean.at(2) == 1);
+  CHECK(std::isfinite(by_deviation.at(0)));
 }
 
 TEST_CASE("weights may be as small or as large as numbers of their dtype") {
