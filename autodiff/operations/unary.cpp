@@ -25,9 +25,19 @@ Var choose(const Var& c, const A& a, const B& b) {
 Var root(const Var& x) { return sqrt(x); }
 Var exponential(const Var& x) { return exp(x); }
 Var times_gaussian(const Var& factor, const Var& x, double scale) {
-  return factor * exp(x * x * scale);
+  if (scale > 0) return factor * exp(x * x * scale);
+  // Beyond ±40, the exponential is 0. Its derivative is too, also at ±∞, where 0·x would be NaN.
+  const Var near = clamp(x, -40, 40);
+  return factor * exp(near * near * scale);
 }
 Var over_gaussian(const Var& factor, const Var& x) { return factor * exp(x * x); }
+/// x² up to the end of the range, and constant beyond. The derivative of x² at ±∞ is infinite, and
+/// its product with a derivative 0 NaN.
+Var bounded_square(const Var& x) {
+  const double most = x.dtype() == DType::f64 ? 0x1p511 : 0x1p63;
+  const Var near = clamp(x, -most, most);
+  return near * near;
+}
 
 namespace {
 

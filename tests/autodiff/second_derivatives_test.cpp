@@ -7,6 +7,7 @@
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
+#include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
@@ -48,6 +49,23 @@ TEST_CASE("second derivatives of logaddexp at equal and at infinite operands", "
   for (const double number : {infinity, -infinity}) {
     CHECK(second(number, false) == 0);
     CHECK(second(number, true) == 0);
+  }
+}
+
+TEST_CASE("second derivatives at infinities are their limits", "[elementwise]") {
+  const Function f = GENERATE(values<Function>({
+      [](const Var& x) { return erf(x); },
+      [](const Var& x) { return erfc(x); },
+      [](const Var& x) { return gelu(x); },
+      [](const Var& x) { return atan(x); },
+      [](const Var& x) { return asinh(x); },
+  }));
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16}) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::from({-infinity, infinity}, {2}).to(dtype));
+    const Tensor second = gradient(gradient(sum(f(x)), x), x).value();
+    CHECK(second.at(0) == 0);
+    CHECK(second.at(1) == 0);
   }
 }
 

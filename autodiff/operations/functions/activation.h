@@ -69,9 +69,10 @@ auto gelu_slope(const auto& x) {
   return choose(-x, below, 1 - below);
 }
 auto gelu_slope(const IsVar auto& x) {
+  const auto bounded = clamp(x, -40, 40);  // avoids ∞·0, which is NaN
   const auto density =
-      exponential(x * x * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
-  return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5 + x * density;
+      exponential(bounded * bounded * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+  return (erf(bounded * (std::numbers::sqrt2 / 2)) + 1) * 0.5 + bounded * density;
 }
 
 constexpr double gelu_tanh_factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;

@@ -12,6 +12,9 @@ auto one_less_square(const IsVar auto& x) {
   return with_slope((1 - x) * (1 + x), -(x * x));
 }
 
+/// x² of a pack. For a Var, unary.cpp defines it without a derivative where it leaves the range.
+auto bounded_square(const auto& x) { return x * x; }
+
 struct Sin {
   static constexpr Text text{"sin", "y = sin(x), dy/dx = cos(x)", "sine"};
   static auto value(const auto& x) { return sin(x); }
@@ -46,7 +49,7 @@ struct Acos {
 struct Atan {
   static constexpr Text text{"atan", "y = arctan(x), dy/dx = 1/(1 + x²)", "inverse tangent", 20};
   static auto value(const auto& x) { return atan(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / (x * x + 1); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / (bounded_square(x) + 1); }
 };
 
 struct Sinh {
@@ -73,7 +76,7 @@ struct Asinh {
   static constexpr Text text{"asinh", "y = arsinh(x), dy/dx = 1/√(x² + 1)",
                              "inverse hyperbolic sine", 20};
   static auto value(const auto& x) { return asinh(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / root(x * x + 1); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / root(bounded_square(x) + 1); }
 };
 
 struct Acosh {
