@@ -1,0 +1,12 @@
+#pragma once
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// The product a·b where both are the same root: the norm with p = 2 or the `hypot` of the same
+/// values. It is recorded from these values, since the square has a second derivative at 0, where
+/// the root has none. Undefined for other a and b.
+Var product_of_roots(const Var& a, const Var& b, const Where& where);
+
+}  // namespace palimpsest
