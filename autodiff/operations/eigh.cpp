@@ -5,8 +5,8 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/eigh.h"
 #include "autodiff/operations/factor_batch.h"
+#include "autodiff/operations/gap_quotients.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/products.h"
@@ -117,8 +117,14 @@ void pull_back_eigh(const Pullback& p) {
   const Var v = again.vectors;
   Var inner;
   if (p.has_adjoint(1)) {
-    const Var turned = matmul(v, cast(p.adjoint(1), wide), {.transpose_a = true}, where);
-    inner = matmul(v, inverse_gaps(w, Spectrum::eigenvalues, where) * turned, {}, where);
+    const Var dv = cast(p.adjoint(1), wide);
+    const Var turned = matmul(v, dv, {.transpose_a = true}, where);
+    GapOptions options{.spectrum = Spectrum::eigenvalues};
+    set_tolerances(options, p.adjoint(1), p.output(0), wide, v.shape().size(-1));
+    // Only this part of the product is not 0 in s + sᵀ.
+    const Var skew = (turned - transpose(turned, -2, -1, where)) * 0.5;
+    const Var quotients = gap_quotients(skew, w, gap_scale(dv, where), options, where);
+    inner = matmul(v, quotients, {}, where);
   }
   if (p.has_adjoint(0)) {
     const Shape shape = w.shape();
@@ -154,81 +160,11 @@ const Operation eigh_operation{
         },
 };
 
-/// Attributes of `inverse_gaps`.
-struct GapsOf {
-  Spectrum spectrum;
-  Where where;
-
-  bool operator==(const GapsOf& other) const {
-    return spectrum == other.spectrum && same_line(where, other.where);
-  }
-};
-
-/// Throws if two adjacent values, in order, are equal.
-template <class T>
-void check_gaps(const KernelCall& call) {
-  const Shape& shape = call.output().shape();
-  const std::int64_t n = shape.size(-1);
-  const T* w = call.input().as<T>();
-  for (std::int64_t i = 1; i < call.input().elements(); ++i) {
-    if (i % n == 0 || w[i] != w[i - 1]) continue;
-    const auto& [spectrum, where] = call.attributes.as<GapsOf>();
-    const bool singular = spectrum == Spectrum::singular_values;
-    const std::string values = singular ? "singular values" : "eigenvalues";
-    throw ArgumentError(singular ? "svd" : "eigh",
-                        values + " " + std::to_string(i % n - 1) + " and " + std::to_string(i % n) +
-                            " of matrix " + std::to_string(i / n) + " of shape " +
-                            to_string(shape) + " are equal, so their " + (singular ? "" : "eigen") +
-                            "vectors have no derivative; use only the " + values +
-                            ", use a wider dtype, or perturb the matrix slightly",
-                        where);
-  }
-}
-
-/// 1/(wⱼ − wᵢ) at (i, j), and 0 on the diagonal.
-const Operation inverse_gaps_operation{
-    .name = "inverse_gaps",
-    .formula = "yᵢⱼ = 1/(wⱼ - wᵢ), yᵢᵢ = 0; w̄ⱼ = Σᵢ gᵢⱼ - Σᵢ gⱼᵢ with g = -y²·ȳ",
-    .summary = "inverse differences of eigenvalues",
-    .compute =
-        [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) {
-            check_gaps<T>(call);
-            const std::int64_t n = call.output().shape().size(-1);
-            const std::int64_t rows = n == 0 ? 0 : call.output().elements() / n;
-            parallel_chunks(rows, grain_for(static_cast<double>(n)),
-                            [&](std::int64_t begin, std::int64_t end) {
-                              for (std::int64_t row = begin; row < end; ++row) {
-                                const T* w = call.input().as<T>() + row / n * n;
-                                T* y = call.output().as<T>() + row * n;
-                                for (std::int64_t j = 0; j < n; ++j) {
-                                  y[j] = j == row % n ? T(0) : T(1) / (w[j] - w[row % n]);
-                                }
-                              }
-                            });
-          });
-        },
-    .vjp =
-        [](const Pullback& p) {
-          const Var y = p.output();
-          const Var g = -(y * y * p.adjoint());
-          p.set(0, sum(g, {-2}, false, p.where()) - sum(g, {-1}, false, p.where()));
-        },
-};
-
 }  // namespace
 
 std::span<const Operation* const> eigh_operations() {
-  static const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};
+  static const Operation* const family[] = {&eigh_operation};
   return family;
-}
-
-Var inverse_gaps(const Var& w, Spectrum spectrum, const Where& where) {
-  Shape shape = w.shape();
-  shape.push_back(shape.size(-1));
-  const ValueType type{shape, w.dtype()};
-  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, GapsOf{spectrum, where},
-                         where);
 }
 
 Eigh eigh(const Var& a, Where where) {

@@ -93,9 +93,9 @@ struct Eigh {
 /// is lower triangular.
 ///
 /// Throws `ArgumentError` when computed if the iteration does not converge, for example if elements
-/// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal, where it does
-/// not exist. It throws it for losses that do not depend on which vectors of their space are chosen
-/// too, although these have a derivative.
+/// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal and the loss
+/// depends on which vectors of their space are chosen, since it does not exist then. It also throws
+/// it if such a loss combines vectors and values, as v·f(w)·vᵀ does.
 /// The first derivative of the eigenvalues always exists.
 Eigh eigh(const Var& a, Where where = Where::current());
 
@@ -111,8 +111,8 @@ struct Svd {
 /// magnitude is positive.
 ///
 /// Computed in f64 by one-sided Jacobi rotations, so that small singular values are accurate too.
-/// Throws `ArgumentError` when computed if elements are not finite. The adjoint of the vectors
-/// throws it if two singular values are equal, where it does not exist. It is infinite where a
+/// Throws `ArgumentError` when computed if elements are not finite. If two singular values are
+/// equal, the adjoint of the vectors throws it as that of `eigh` does. It is infinite where a
 /// singular value is 0.
 Svd svd(const Var& a, Where where = Where::current());
 /// The singular values of a, in descending order. Their first derivative always exists.

@@ -46,4 +46,17 @@ void check_matrices(const char* operation, const Var& x, bool square, const Wher
   }
 }
 
+double epsilon_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x1p-52;
+    case DType::bf16:
+      return 0x1p-7;
+    case DType::f16:
+      return 0x1p-10;
+    default:
+      return 0x1p-23;
+  }
+}
+
 }  // namespace palimpsest

@@ -18,4 +18,7 @@ Shape broadcast_batches(const Shape& a, const Shape& b, const char* operation, c
 /// Throws unless x is floating and has at least two axes, and is square if `square`.
 void check_matrices(const char* operation, const Var& x, bool square, const Where& where);
 
+/// The distance from 1 to the next number of a floating dtype.
+double epsilon_of(DType dtype);
+
 }  // namespace palimpsest

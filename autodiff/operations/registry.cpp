@@ -33,6 +33,7 @@ std::span<const Operation* const> operations() {
              cofactor_operations(),
              qr_operations(),
              eigh_operations(),
+             gap_operations(),
              svd_operations(),
              matrix_exp_operations(),
              sparse_operations(),

@@ -32,6 +32,7 @@ std::span<const Operation* const> determinant_operations();
 std::span<const Operation* const> cofactor_operations();
 std::span<const Operation* const> qr_operations();
 std::span<const Operation* const> eigh_operations();
+std::span<const Operation* const> gap_operations();
 std::span<const Operation* const> svd_operations();
 std::span<const Operation* const> matrix_exp_operations();
 std::span<const Operation* const> sparse_operations();

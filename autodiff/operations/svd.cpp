@@ -3,8 +3,8 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/eigh.h"
 #include "autodiff/operations/factor_batch.h"
+#include "autodiff/operations/gap_quotients.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/products.h"
@@ -115,9 +115,17 @@ constexpr MatmulOptions right_transposed{.transpose_b = true};
 
 Var antisymmetric(const Var& x, const Where& where) { return x - transpose(x, -2, -1, where); }
 
-// Townsend, "Differentiating the singular value decomposition" (2016). Let E(i, j) = sⱼ² − sᵢ² and
-// skew(x) = x − xᵀ:
-//   ā = u·(skew(uᵀ·ū)/E·s + s·skew(vᵀ·v̄)/E + s̄)·vᵀ + (1 − u·uᵀ)·ū/s·vᵀ + u/s·v̄ᵀ·(1 − v·vᵀ)
+/// x/s, and 0 where x = s = 0: vectors of a singular value 0 that nothing depends on.
+Var quotient_or_zero(const Var& x, const Var& s, const Where& where) {
+  const Var none = logical_and(equal(x, 0, where), equal(s, 0, where), where);
+  return palimpsest::where(none, 0, x / palimpsest::where(none, 1, s, where), where);
+}
+
+// Townsend, "Differentiating the singular value decomposition" (2016). Let skew(x) = x − xᵀ,
+// p = skew(uᵀ·ū) and q = skew(vᵀ·v̄):
+//   ā = u·(inner + s̄)·vᵀ + (1 − u·uᵀ)·ū/s·vᵀ + u/s·v̄ᵀ·(1 − v·vᵀ)
+//   innerᵢⱼ = (pᵢⱼ·sⱼ + sᵢ·qᵢⱼ)/(sⱼ² − sᵢ²) = (p + q)ᵢⱼ/2(sⱼ − sᵢ) + (p − q)ᵢⱼ/2(sⱼ + sᵢ)
+// In the second form, only the first quotient is not defined where two values are equal.
 // Derivatives of 16-bit matrices are computed in f32, from recomputed factors.
 void pull_back_svd(const Pullback& p) {
   const Where where = p.where();
@@ -134,27 +142,46 @@ void pull_back_svd(const Pullback& p) {
   const auto plus = [](const Var& a, const Var& b) { return a.defined() ? a + b : b; };
   Var left;  // ā = left·vᵀ + rest
   Var rest;
-  Var inner;
-  Var gaps;
-  if (p.has_adjoint(0) || p.has_adjoint(2)) {
-    gaps = inverse_gaps(again.values * again.values, Spectrum::singular_values, where);
-  }
+  Var of_sum;  // p + q
+  Var of_difference;
+  Var scale;
+  GapOptions options{.spectrum = Spectrum::singular_values};
+  bool may_be_0 = true;
+  const auto note = [&](std::size_t i, std::int64_t size) {
+    scale = plus(scale, gap_scale(adjoint(i), where));
+    GapOptions own;
+    set_tolerances(own, p.adjoint(i), p.output(1), wide, size);
+    may_be_0 = may_be_0 && own.close >= 0;
+    options.close = std::max(options.close, own.close);
+    options.noise = std::max(options.noise, own.noise);
+  };
   if (p.has_adjoint(0)) {
     const Var du = adjoint(0);
     const Var turned = matmul(u, du, left_transposed, where);
-    inner = antisymmetric(turned, where) * gaps * row;
-    if (u.shape().size(-2) > k) left = (du - matmul(u, turned, {}, where)) / row;
+    of_sum = of_difference = antisymmetric(turned, where);
+    note(0, u.shape().size(-2));
+    if (u.shape().size(-2) > k)
+      left = quotient_or_zero(du - matmul(u, turned, {}, where), row, where);
   }
   if (p.has_adjoint(2)) {
     const Var dvh = adjoint(2);
     const Var turned = matmul(vh, dvh, right_transposed, where);
-    inner = plus(inner, column * (antisymmetric(turned, where) * gaps));
+    const Var q = antisymmetric(turned, where);
+    of_difference = of_difference.defined() ? of_difference - q : -q;
+    of_sum = plus(of_sum, q);
+    note(2, vh.shape().size(-1));
     if (vh.shape().size(-1) > k) {
       const Var outside = dvh - matmul(turned, vh, left_transposed, where);
-      rest = matmul(u, outside / column, {}, where);
+      rest = matmul(u, quotient_or_zero(outside, column, where), {}, where);
     }
   }
-  if (inner.defined()) left = plus(left, matmul(u, inner, {}, where));
+  if (of_sum.defined()) {
+    if (!may_be_0) options.close = options.noise = -1;
+    const Var by_gaps = gap_quotients(of_sum, again.values, scale, options, where);
+    options.by_sums = true;
+    const Var by_sums = gap_quotients(of_difference, again.values, scale, options, where);
+    left = plus(left, matmul(u, (by_gaps + by_sums) * 0.5, {}, where));
+  }
   if (p.has_adjoint(1)) left = plus(left, u * unsqueeze(adjoint(1), -2, where));
   p.set(0, cast(plus(rest, matmul(left, vh, {}, where)), dtype, where));
 }
@@ -216,20 +243,6 @@ const Operation pinv_operation{
     .cost = svd_cost,
     .workspace = svd_workspace,
 };
-
-/// The distance from 1 to the next number.
-double epsilon_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::bf16:
-      return 0x1p-7;
-    case DType::f16:
-      return 0x1p-10;
-    default:
-      return 0x1p-23;
-  }
-}
 
 }  // namespace
 

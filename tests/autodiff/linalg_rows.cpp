@@ -172,7 +172,7 @@ std::vector<OperationRow> linalg_rows() {
   rows.push_back({"eigh", "no rows", {normal_numbers({2, 0, 0}, 63)}, [](auto xs) {
                     return eigh(xs[0]).vectors;
                   }});
-  rows.push_back({"inverse_gaps", "in eigh's adjoint", {normal_numbers({3, 3}, 64)}, [](auto xs) {
+  rows.push_back({"gap_quotients", "in eigh's adjoint", {normal_numbers({3, 3}, 64)}, [](auto xs) {
                     return gradient(sum(eigh(xs[0]).vectors), xs[0]);
                   }});
   return rows;

@@ -219,9 +219,39 @@ TEST_CASE("equal eigenvalues have a derivative, their vectors an error", "[linal
     CHECK_THAT(g.at(i), Catch::Matchers::WithinAbs(i % 4 == 0 ? std::exp(2) : 0, 1e-12));
   }
   const auto line = std::to_string(tape.where(w.node()).line());
-  check_error([&, &vectors = v] { gradient(sum(vectors), a).value(); },
+  const Var weights = tape.constant(normal({3, 3}, 5));  // not symmetric: the basis matters
+  check_error([&, &vectors = v] { gradient(sum(vectors * weights), a).value(); },
               {"[eigh]", "eigenvalues 0 and 1 of matrix 0 of shape (3, 3) are equal",
                "linalg_test.cpp:" + line});
+}
+
+TEST_CASE("equal eigenvalues have no term in losses that do not depend on the basis", "[linalg]") {
+  Tape tape;
+  // 2, 2 and 5 with rounding errors, and exactly.
+  const Var turn = tape.constant(qr(tape.constant(normal({3, 3}, 4))).q.value());
+  const Var exact = tape.parameter(with_diagonal({2, 2, 5}));
+  const Var near = tape.parameter(matmul(matmul(turn, exact), turn, {.transpose_b = true}).value());
+  const Var weights = tape.constant(normal({3, 3}, 5));
+  const Var symmetric = weights + transpose(weights);
+  for (const Var& a : {exact, near}) {
+    const Var v = eigh(a).vectors;
+    const Var both = slice(v, 1, {.stop = 2});
+    const Var projector = matmul(both, both, {.transpose_b = true});
+    const Var last = slice(v, 1, {.start = 2});
+    const Var others = -matmul(last, last, {.transpose_b = true});
+    // The projector is 1 minus that of the other vector, which has a derivative.
+    const Tensor g = gradient(sum(projector * symmetric), a).value();
+    const Tensor expected = gradient(sum(others * symmetric), a).value();
+    for (std::int64_t i = 0; i < 9; ++i) {
+      CHECK_THAT(g.at(i), Catch::Matchers::WithinAbs(expected.at(i), 1e-12));
+    }
+    CHECK(std::abs(max(abs(gradient(sum(v * v), a))).item()) < 1e-12);
+  }
+  // The limit of this loss is not 0 at equal eigenvalues: its gradient is that of Σ a·symmetric.
+  const auto [w, v] = eigh(exact);
+  const Var again = matmul(v * w, v, {.transpose_b = true});
+  check_error([&] { gradient(sum(again * symmetric), exact).value(); },
+              {"[eigh]", "eigenvalues 0 and 1", "are equal"});
 }
 
 TEST_CASE("matrices that cannot be factored are named, with the line that recorded it",

@@ -64,9 +64,55 @@ TEST_CASE("equal singular values have a derivative, their vectors an error") {
   Tape tape;
   const Var a = matrix(tape, {{0, 2}, {2, 0}});
   CHECK(largest(gradient(sum(svdvals(a)), a) - a * 0.5) < 1e-14);
-  CHECK_THROWS_WITH(gradient(sum(svd(a).u), a).value(),
+  const Var weights = numbers(tape, {2, 2}, 6);  // not symmetric: the basis matters
+  CHECK_THROWS_WITH(gradient(sum(svd(a).u * weights), a).value(),
                     Contains("[svd] singular values 0 and 1 of matrix 0") &&
                         Contains("matrix_functions_test.cpp:"));
+}
+
+TEST_CASE("equal singular values have no term in losses that do not depend on the basis") {
+  Tape tape;
+  const Var turn = qr(numbers(tape, {3, 3}, 5)).q;
+  const Var a = tape.parameter((turn * 2.0).value());
+  const auto [u, values, vh] = svd(a);
+  // The nearest orthogonal matrix q = a·(aᵀ·a)^(-1/2). At a = 2·q, its differential is
+  // (da − q·daᵀ·q)/4.
+  const Var weights = numbers(tape, {3, 3}, 6);
+  const Var g = gradient(sum(matmul(u, vh) * weights), a);
+  const Var turned = matmul(matmul(turn, weights, {.transpose_b = true}), turn);
+  CHECK(largest(g - (weights - turned) * 0.25) < 1e-12);
+  const Var zero = tape.parameter(Tensor::zeros({2, 2}, DType::f64));
+  CHECK(largest(gradient(sum(square(svd(zero).u)), zero)) == 0);
+  // This loss has another limit at equal values: its gradient is that of Σ a·weights.
+  const Var exact = matrix(tape, {{2, 0}, {0, 2}});
+  const auto [left, both, right] = svd(exact);
+  CHECK_THROWS_WITH(gradient(sum(matmul(left * both, right) * exact), exact).value(),
+                    Contains("[svd] singular values 0 and 1"));
+}
+
+TEST_CASE("the spectral norm of a singular matrix has a second derivative") {
+  Tape tape;
+  const Var a = matrix(tape, {{2, 0}, {0, 0}, {0, 0}});
+  // σ = 2 + da₁₁ + (da₁₂² + da₂₁² + da₃₁²)/4 + …
+  const Tensor h = hessian(matrix_norm(a, MatrixNorm::spectral), a);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const double expected = i == 1 || i == 2 || i == 4 ? 0.5 : 0;
+    CHECK(std::abs(h.at(7 * i) - expected) < 1e-14);
+  }
+}
+
+TEST_CASE("projectors of equal eigenvalues have derivatives in every dtype") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  Tape tape;
+  const Var a = tape.parameter(matrix(tape, {{2, 0, 0}, {0, 2, 0}, {0, 0, 4}}).value().to(dtype));
+  const Var v = slice(eigh(a).vectors, 1, {.stop = 2});
+  const Var projector = matmul(v, v, {.transpose_b = true});
+  // dP = −(e₃·dv₃ᵀ + dv₃·e₃ᵀ) with dv₃ = (da₃₁, da₃₂, 0)/2.
+  const Var g = gradient(sum(slice(projector, 1, {.start = 2})), a);
+  const double tolerance = is_half(dtype) ? 1e-2 : 1e-6;
+  CHECK(std::abs(g.value().at(6) + 0.5) < tolerance);
+  CHECK(std::abs(g.value().at(7) + 0.5) < tolerance);
+  CHECK(std::abs(g.value().at(3)) < tolerance);
 }
 
 TEST_CASE("a Moore-Penrose inverse satisfies the four equations") {

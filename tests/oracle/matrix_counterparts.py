@@ -129,7 +129,7 @@ ROWS = {
     "eigh: one element": lambda a: eigh(a)[0],
     "eigh: values as they are": lambda a: torch.linalg.eigh(a)[0],
     "eigh: no rows": lambda a: eigh(a)[1],
-    "inverse_gaps: in eigh's adjoint": lambda a: slope(eigh(a)[1], a),
+    "gap_quotients: in eigh's adjoint": lambda a: slope(eigh(a)[1], a),
     "svd: one element": lambda a: svd(a)[0] * svd(a)[1],
     "svd: no rows": torch.linalg.svdvals,
     "svd: nuclear norm": lambda a: torch.linalg.matrix_norm(a, "nuc"),

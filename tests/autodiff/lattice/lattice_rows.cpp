@@ -138,7 +138,7 @@ std::span<const LatticeRow> lattice_rows() {
       {.rows = "solve: ", .condition = Condition::inverse},
       {.rows = "qr: ", .condition = Condition::inverse},
       {.rows = "eigh: ", .condition = Condition::eigen_gaps},
-      {.rows = "inverse_gaps: ", .condition = Condition::eigen_gaps},
+      {.rows = "gap_quotients: ", .condition = Condition::eigen_gaps},
       {.rows = "svd: ", .condition = Condition::singular_gaps},
       {.rows = "sort: ", .conventions = {order_of_ties}, .shares_ties = true},
       {.rows = "topk: ", .conventions = {order_of_ties}, .shares_ties = true},
