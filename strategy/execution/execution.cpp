@@ -68,11 +68,15 @@ struct Execution::State {
     if (cut.parts() == 1) return {};
     const bool is_lazy = strategy.mode == ExecutionMode::lazy;
     std::vector<double> whole;
-    if (!is_lazy && counts_first) whole = parts.count_first(reduction);
+    const auto count_first = [&] {
+      whole = parts.count_first();
+      counts.share_with_later(whole, parts.weights(reduction));
+    };
+    if (!is_lazy && counts_first) count_first();
     record_round(parts, 0);
     counts_first = counts.any();
     if (!is_lazy && counts_first && whole.empty()) {
-      whole = parts.count_first(reduction);
+      count_first();
       record_round(parts, 0);
     }
     const bool counts_now = is_lazy && counts_first;

@@ -10,36 +10,36 @@ namespace palimpsest {
 
 RecordedParts::RecordedParts(Setting setting)
     : setting_(std::move(setting)), parts_(static_cast<std::size_t>(setting_.parts)) {
-  setting_.counts.begin(setting_.parts > 1 ? parts_.size() : 0);
+  setting_.counts.begin(is_cut() ? parts_.size() : 0);
   for (int part = 0; part < setting_.parts; ++part) {
-    if (setting_.parts > 1) {
-      parts_[static_cast<std::size_t>(part)].examples =
-          examples_of(part_of(setting_.batch, part, setting_.parts));
-    }
+    // A batch that is not cut may have any shapes.
+    if (is_cut()) parts_[static_cast<std::size_t>(part)].examples = examples_of(tensors(part));
     examples_.push_back(at(part).examples);
   }
 }
 
+std::vector<Tensor> RecordedParts::tensors(int part) const {
+  if (setting_.process.has_shard) return part_of(setting_.batch, part, setting_.parts);
+  return part_of(setting_.batch, index(part), setting_.parts * setting_.process.count);
+}
+
 LossAndOutputs RecordedParts::record_on(Tape& tape, int part) {
-  const std::vector<Tensor> tensors = part_of(setting_.batch, part, setting_.parts);
   std::optional<CountedMeans::Recording> counting;
-  if (setting_.parts > 1) {
-    counting.emplace(tape, setting_.counts.of(static_cast<std::size_t>(part)));
-  }
+  if (is_cut()) counting.emplace(tape, setting_.counts.of(static_cast<std::size_t>(part)));
   LossAndOutputs made =
-      record_model(setting_.model, tape, setting_.parameters, tensors, setting_.where);
+      record_model(setting_.model, tape, setting_.parameters, tensors(part), setting_.where);
   require_not_frozen(tape, setting_.parameters, setting_.where);
-  if (setting_.parts > 1) require_all_given(tape, setting_.parameters, setting_.where);
+  if (is_cut()) require_all_given(tape, setting_.parameters, setting_.where);
   return made;
 }
 
 void RecordedParts::record(int part) {
   const int replicas = static_cast<int>(setting_.replicas.size());
   Replica& replica = setting_.replicas[static_cast<std::size_t>(part % replicas)];
-  Tape& tape = replica.tape(part / replicas, part, setting_.count);
+  Tape& tape = replica.tape(part / replicas, index(part), setting_.count);
   Part& recorded = parts_[static_cast<std::size_t>(part)];
   recorded.values = record_on(tape, part);
-  if (setting_.parts > 1) setting_.counts.require_as_many(static_cast<std::size_t>(part));
+  if (is_cut()) setting_.counts.require_as_many(static_cast<std::size_t>(part));
   recorded.values->loss = setting_.scale(recorded.values->loss);
   // Parts may run at the same time, so none of them may update.
   recorded.updates.assign(tape.updates().begin(), tape.updates().end());
@@ -47,16 +47,14 @@ void RecordedParts::record(int part) {
   tape.forget_updates();
 }
 
-std::vector<double> RecordedParts::count_first(LossReduction reduction) {
+std::vector<double> RecordedParts::count_first() {
   setting_.counts.begin(parts_.size());
   for (int part = 0; part < setting_.parts; ++part) {
     Tape tape(setting_.counts.evaluator());
-    begin_part(tape, part, setting_.count);
+    begin_part(tape, index(part), setting_.count);
     record_on(tape, part);
   }
-  std::vector<double> whole = setting_.counts.count();
-  setting_.counts.share_with_later(whole, weights(reduction));
-  return whole;
+  return setting_.counts.count();
 }
 
 }  // namespace palimpsest

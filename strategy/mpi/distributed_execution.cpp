@@ -30,8 +30,9 @@ void require_valid(const DistributedOptions& options, bool is_pipeline) {
   }
 }
 
-/// The strategy of one rank.
-ExecutionStrategy for_a_rank(ExecutionStrategy strategy, int ranks) {
+/// The strategy of one rank. Ranks that may use the same cores divide them.
+ExecutionStrategy for_a_rank(ExecutionStrategy strategy, const RankLink& link) {
+  const int ranks = link.size();
   const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
   if (is_pipeline && strategy.stages == 0) strategy.stages = ranks;
   require_valid(strategy);
@@ -54,6 +55,9 @@ ExecutionStrategy for_a_rank(ExecutionStrategy strategy, int ranks) {
         std::to_string(ranks) +
         " ranks; each rank runs one stage: start as many ranks as stages, or leave stages out");
   }
+  if (strategy.run.threads == 0) {
+    strategy.run.threads = std::min(link.cores(), strategy.thread_count());
+  }
   return strategy;
 }
 
@@ -67,17 +71,15 @@ std::vector<ValueType> types_of(std::span<const Tensor> tensors) {
 
 struct DistributedExecution::State {
   State(RankWorld& of, ExecutionStrategy chosen, const DistributedOptions& own)
-      : world(of), strategy(for_a_rank(std::move(chosen), of.size())), options(own) {
+      : world(of),
+        strategy(for_a_rank(std::move(chosen), of.link())),
+        options(own),
+        counts(strategy) {
     const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
     require_valid(options, is_pipeline);
     if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
-    if (is_pipeline) pipeline.emplace(world.link(), strategy, options, threads());
+    if (is_pipeline) pipeline.emplace(world.link(), strategy, options, strategy.thread_count());
     count.clear();
-  }
-
-  int threads() const {
-    const int most = strategy.thread_count();
-    return strategy.run.threads > 0 ? most : std::min(world.link().cores(), most);
   }
 
   /// Makes the state that steps of shards with such parameters reuse.
@@ -95,7 +97,6 @@ struct DistributedExecution::State {
     if (strategy.run.memory_budget != unlimited && gradients) {
       of_rank.memory_budget = std::max<Bytes>(0, strategy.run.memory_budget - gradients->bytes());
     }
-    of_rank.threads = threads();
     replica.emplace(strategy, of_rank, world.ranks_here(), 0);
     arena.emplace(of_rank.threads);
     if (gradients && !loaded_order.empty()) gradients->lay_out(std::exchange(loaded_order, {}));
@@ -139,7 +140,7 @@ struct DistributedExecution::State {
       failure = std::current_exception();
     }
     if (failure != nullptr) link.meet(RankCall::step, {}, failure);
-    DistributedStep step({link, strategy, options, *replica, count, *arena,
+    DistributedStep step({link, strategy, options, *replica, counts, count, *arena,
                           gradients ? &*gradients : nullptr, scaler ? &*scaler : nullptr},
                          input);
     Gradients made = step.run();
@@ -156,6 +157,7 @@ struct DistributedExecution::State {
   RankWorld& world;
   ExecutionStrategy strategy;
   DistributedOptions options;
+  BatchCounts counts;
   bool is_broadcast = false;
   std::vector<ValueType> types;           // of the parameters
   std::vector<std::size_t> loaded_order;  // of gradients, for the next `prepare`

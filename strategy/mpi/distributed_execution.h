@@ -102,8 +102,10 @@ class DistributedExecution {
   void verify(std::span<const Tensor> parameters);
 
   /// The loss of a batch and its gradients, as `Execution` computes them with ranks in place of
-  /// replicas. Every rank gives the whole batch. With `deterministic` and one micro-batch they also
-  /// have the bits of `Execution`. Gradients and loss are the same on all ranks.
+  /// replicas. Every rank gives the whole batch. Batches of different sizes are a `RankError` on
+  /// all ranks. Steps that compare parameters also compare the contents of the batches. With
+  /// `deterministic` and one micro-batch they also have the bits of `Execution`. Gradients and loss
+  /// are the same on all ranks.
   ///
   /// Gradients and loss count towards the rank's budget. So does the receive buffer or, without
   /// `deterministic`, what MPI takes for buckets in progress: 4 buckets or 1 MiB, whichever is

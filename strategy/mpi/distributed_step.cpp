@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
 #include "checkpoint/stores/hash.h"
 #include "strategy/base/batch_parts.h"
-#include "strategy/base/record_model.h"
+#include "strategy/base/loss_counts.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/step_options.h"
 
@@ -39,7 +38,9 @@ enum Word : std::size_t {
   examples,
   first_examples,
   parameters,
-  laid_out
+  laid_out,
+  whole_examples,
+  whole_hash
 };
 }
 /// The words that ranks exchange when everything is computed.
@@ -66,8 +67,10 @@ Gradients DistributedStep::run() {
 
 void DistributedStep::compute() {
   cut();
+  setting_.replica.begin();
   if (setting_.gradients != nullptr) setting_.gradients->begin();
   try {
+    prepare();
     for (int k = 0; k < micro_batches(); ++k) compute_part(k);
   } catch (const BudgetError& refused) {
     const Bytes budget = setting_.strategy.run.memory_budget;
@@ -84,46 +87,75 @@ void DistributedStep::compute() {
 
 /// Finds the micro-batches of this rank.
 void DistributedStep::cut() {
-  const int parts = setting_.link.size() * micro_batches();
+  const auto scale = [this](const Var& loss) {
+    return setting_.scaler != nullptr ? setting_.scaler->scale(loss, input_.where) : loss;
+  };
+  parts_.emplace(RecordedParts::Setting{
+      input_.loss, input_.parameters, input_.batch, input_.where, micro_batches(),
+      std::span(&setting_.replica, 1), setting_.count, setting_.counts, scale,
+      RecordedParts::Process{setting_.link.rank(), setting_.link.size(), !input_.is_whole}});
   for (int k = 0; k < micro_batches(); ++k) {
-    parts_.push_back(input_.is_whole ? part_of(input_.batch, part(k), parts)
-                                     : part_of(input_.batch, k, micro_batches()));
-    // A batch that is not cut may have any shapes.
-    examples_.push_back(parts > 1 ? examples_of(parts_.back()) : 1);
-    if (examples_.back() > 0) continue;
+    if (parts_->examples(k) > 0) continue;
     throw ArgumentError("[ranks] the shard of rank " + std::to_string(setting_.link.rank()) +
                         " has no examples; give every rank at least one");
   }
 }
 
-void DistributedStep::compute_part(int micro_batch) {
-  const auto k = static_cast<std::size_t>(micro_batch);
-  const bool is_mean = setting_.options.reduction == LossReduction::mean;
-  term_ = {is_mean ? static_cast<double>(examples_[k]) / static_cast<double>(examples_[0]) : 1,
-           micro_batch == 0, micro_batch == micro_batches() - 1};
-  // The index is the one in a single process, so random operations draw the same numbers.
-  Tape& tape = setting_.replica.tape(micro_batch, part(micro_batch), setting_.count);
-  LossAndOutputs recorded =
-      record_model(input_.loss, tape, input_.parameters, parts_[k], input_.where);
-  require_not_frozen(tape, input_.parameters, input_.where);
-  if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters, input_.where);
+/// Records what must be recorded before the first micro-batch is computed.
+void DistributedStep::prepare() {
+  record(0);
+  if (!setting_.counts.any()) return;
+  records_again_ = setting_.strategy.mode != ExecutionMode::lazy;
+  for (int k = 0; !records_again_ && k < micro_batches(); ++k) {
+    if (k > 0) record(k);
+    // What a model has looked at must neither take memory nor keep the count of its part.
+    setting_.replica.drop_values((*parts_)[k]);
+  }
+  count();
+  if (!records_again_) return;
+  // What the means divide by must be known before they are computed.
+  agree(nullptr);
+  record(0);
+}
+
+void DistributedStep::record(int micro_batch) {
+  parts_->record(micro_batch);
+  Tape& tape = (*parts_)[micro_batch].loss.tape();
+  const std::vector<Tape::Update>& updates = parts_->updates(micro_batch);
   TapeDigest digest = digest_of(tape);
-  const std::uint64_t with_updates[] = {digest.structure, digest_of(tape.updates())};
+  const std::uint64_t with_updates[] = {digest.structure, digest_of(updates)};
   digest.structure = hash_bytes(std::as_bytes(std::span(with_updates)));
-  if (term_.is_first) {
+  if (micro_batch > 0) {
+    others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
+    require_same_updates(updates_.updates(), updates);
+  } else if (!is_agreed_) {
     tape_ = &tape;
     first_ = digest;
-    updates_.begin(tape);
-  } else {
-    others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
-    require_same_updates(updates_.updates(), tape.updates());
+    updates_.begin(tape, updates);
   }
-  if (setting_.scaler != nullptr)
-    recorded.loss = setting_.scaler->scale(recorded.loss, input_.where);
-  append_updates(recorded);
-  tape.forget_updates();
-  const Gradients gradients = differentiate(recorded);
-  take_outputs(gradients.outputs(), examples_[k]);
+}
+
+/// Counts what the means of this rank divide by.
+void DistributedStep::count() {
+  has_other_terms_ = RecordedCounts((*parts_)[0].loss).has_other_terms();
+  try {
+    counts_ = records_again_ ? parts_->count_first() : setting_.counts.count();
+  } catch (const BudgetError&) {
+    setting_.replica.check((*parts_)[0]);  // names a budget that is enough for the step
+    throw;
+  }
+  counts_of_all_.resize(counts_.size());
+  counts_received_.resize(counts_.size());
+}
+
+void DistributedStep::compute_part(int micro_batch) {
+  const std::int64_t examples = parts_->examples(micro_batch);
+  const bool is_mean = setting_.options.reduction == LossReduction::mean;
+  term_ = {is_mean ? static_cast<double>(examples) / static_cast<double>(parts_->examples(0)) : 1,
+           micro_batch == 0, micro_batch == micro_batches() - 1};
+  if (!parts_->has(micro_batch)) record(micro_batch);
+  const Gradients gradients = differentiate((*parts_)[micro_batch]);
+  take_outputs(gradients.outputs(), examples);
   if (!is_agreed_) agree(nullptr);  // nothing was run
   loss_ += term_.weight * gradients.loss().item();
   if (term_.is_last) last_ = gradients;
@@ -186,8 +218,10 @@ void DistributedStep::agree(std::exception_ptr failure) {
   agreeing_ = agreeing.seconds();
   compare(said);
   const bool forgets_order = !say_same(said, before::laid_out);
+  setting_.link.add(counts_, counts_received_, counts_of_all_);
   try {
     set_weights(said);
+    share_counts();
     if (forgets_order) {
       setting_.gradients->forget_order();
       setting_.gradients->begin();
@@ -210,10 +244,13 @@ RankWords DistributedStep::words_before() const {
   words[before::parameter_types] = digest_of(input_.parameters);
   words[before::structure] = first_.structure;
   words[before::shapes] = first_.shapes;
-  words[before::shard_types] = digest_of(parts_[0]);
-  words[before::examples] = static_cast<std::uint64_t>(
-      std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0}));
-  words[before::first_examples] = static_cast<std::uint64_t>(examples_[0]);
+  words[before::shard_types] = digest_of(parts_->tensors(0));
+  words[before::examples] = static_cast<std::uint64_t>(parts_->total_examples());
+  words[before::first_examples] = static_cast<std::uint64_t>(parts_->examples(0));
+  if (input_.is_whole) {
+    words[before::whole_examples] = static_cast<std::uint64_t>(examples_or_one(input_.batch));
+    if (input_.verifies) words[before::whole_hash] = hash_of(input_.batch);
+  }
   const RankGradients* const gradients = setting_.gradients;
   if (gradients != nullptr && gradients->is_laid_out()) {
     words[before::laid_out] = hash_bytes(std::as_bytes(gradients->order())) | 1;
@@ -223,6 +260,9 @@ RankWords DistributedStep::words_before() const {
 }
 
 void DistributedStep::compare(const std::vector<RankWords>& said) {
+  if (say_same(said, before::options) && !say_same(said, before::whole_examples)) {
+    blame_batch(setting_.link, input_.batch);
+  }
   const bool have_shapes = say_same(said, before::shard_types);
   const bool is_same = say_same(said, before::options) && say_same(said, before::parameter_types) &&
                        say_same(said, before::structure) &&
@@ -238,6 +278,7 @@ void DistributedStep::compare(const std::vector<RankWords>& said) {
     setting_.link.differ(program, "record one program on all ranks, with the same options");
   }
   if (!say_same(said, before::parameters)) blame_parameters(setting_.link, input_.parameters);
+  if (!say_same(said, before::whole_hash)) blame_batch(setting_.link, input_.batch);
 }
 
 void DistributedStep::set_weights(const std::vector<RankWords>& said) {
@@ -259,11 +300,23 @@ void DistributedStep::set_weights(const std::vector<RankWords>& said) {
   if (setting_.gradients != nullptr) setting_.gradients->set_weights(weights_);
 }
 
+/// Makes the means of this rank's micro-batches divide by their shares of the whole counts.
+void DistributedStep::share_counts() {
+  if (counts_.empty()) return;
+  const std::vector<double> weights = parts_->weights(setting_.options.reduction, examples_of_all_);
+  if (records_again_) {
+    setting_.counts.share_with_later(counts_of_all_, weights);
+  } else {
+    setting_.counts.share(counts_of_all_, weights);
+  }
+}
+
 std::vector<std::string> DistributedStep::options_in_lines() const {
   const double scale = setting_.scaler != nullptr ? setting_.scaler->scale() : 1;
   std::vector<std::string> lines =
       lines_of(setting_.strategy, setting_.options, scale, setting_.count);
   lines.emplace_back(input_.is_whole ? "gradients()" : "gradients_of_shard()");
+  lines.push_back("means over counted targets: " + std::to_string(counts_.size()));
   return lines;
 }
 
@@ -356,8 +409,7 @@ RankReport DistributedStep::report_of_rank(const Report& report) const {
 }
 
 std::int64_t DistributedStep::examples_here() const {
-  if (setting_.gradients == nullptr) return examples_or_one(input_.batch);
-  return std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
+  return setting_.gradients == nullptr ? examples_or_one(input_.batch) : parts_->total_examples();
 }
 
 Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report report) {
@@ -371,12 +423,20 @@ Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report rep
     });
   }
   staged_->apply();
-  if (setting_.scaler != nullptr) {
-    return setting_.scaler->unscaled(std::move(loss_of_all_), std::move(entries_),
-                                     std::move(report), std::move(joined_));
+  const auto made = [&] {
+    return setting_.scaler != nullptr
+               ? setting_.scaler->unscaled(std::move(loss_of_all_), std::move(entries_),
+                                           std::move(report), std::move(joined_))
+               : Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report),
+                           std::move(joined_));
+  };
+  Gradients gradients = made();
+  if (setting_.gradients == nullptr) {
+    gradients.set_counts(last_->counts());
+  } else {
+    gradients.set_counts({std::move(counts_of_all_), has_other_terms_});
   }
-  return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report),
-                   std::move(joined_));
+  return gradients;
 }
 
 }  // namespace palimpsest

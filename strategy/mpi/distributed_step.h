@@ -8,7 +8,8 @@
 
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/run_observer.h"
-#include "strategy/execution/replica.h"
+#include "strategy/batch_counts.h"
+#include "strategy/execution/recorded_parts.h"
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/rank_gradients.h"
 #include "strategy/mpi/rank_updates.h"
@@ -19,10 +20,10 @@ namespace palimpsest {
 
 /// One step of a distributed execution: the protocol that makes either all ranks compute, or none.
 ///
-/// Ranks meet twice. First when each knows what it will compute for its first micro-batch and that
-/// its budget allows it, or has failed before that. Then when all gradients have been sent; a rank
-/// that failed in between has sent whatever it had. Memory for the end is allocated before the
-/// second meeting.
+/// Ranks meet twice. First when each knows what it will compute for its first micro-batch, what the
+/// means of its micro-batches count, and that its budget allows it, or has failed before that. Then
+/// when all gradients have been sent; a rank that failed in between has sent whatever it had.
+/// Memory for the end is allocated before the second meeting.
 class DistributedStep final : public RunObserver {
  public:
   /// The state that outlives a step.
@@ -31,6 +32,7 @@ class DistributedStep final : public RunObserver {
     const ExecutionStrategy& strategy;
     const DistributedOptions& options;
     Replica& replica;
+    BatchCounts& counts;
     const Tape& count;         ///< cleared once more than there were steps
     tbb::task_arena& arena;    ///< with the threads of a run
     RankGradients* gradients;  ///< null if the batch has only one part
@@ -58,13 +60,11 @@ class DistributedStep final : public RunObserver {
 
  private:
   int micro_batches() const { return setting_.strategy.accumulation; }
-  /// The index in the batch of the part that is a micro-batch of this rank.
-  int part(int micro_batch) const {
-    return micro_batch * setting_.link.size() + setting_.link.rank();
-  }
-
   void compute();
   void cut();
+  void prepare();
+  void record(int micro_batch);
+  void count();
   void compute_part(int micro_batch);
   Gradients differentiate(const LossAndOutputs& values);
   void take_outputs(std::span<const Tensor> outputs, std::int64_t examples);
@@ -72,6 +72,7 @@ class DistributedStep final : public RunObserver {
   RankWords words_before() const;
   void compare(const std::vector<RankWords>& said);
   void set_weights(const std::vector<RankWords>& said);
+  void share_counts();
   std::vector<std::string> options_in_lines() const;
   void exchange(std::exception_ptr& failure);
   Gradients end(std::exception_ptr failure);
@@ -83,9 +84,13 @@ class DistributedStep final : public RunObserver {
 
   Setting setting_;
   Input input_;
-  std::vector<std::vector<Tensor>> parts_;  // by micro-batch
-  std::vector<std::int64_t> examples_;      // likewise
-  Tape* tape_ = nullptr;                    // of the first micro-batch
+  std::optional<RecordedParts> parts_;  // the micro-batches of this rank
+  std::vector<double> counts_;          // that the means of this rank divide by
+  std::vector<double> counts_of_all_;   // ranks
+  std::vector<double> counts_received_;
+  bool has_other_terms_ = false;  // in the loss, besides these means
+  bool records_again_ = false;    // the micro-batches that were recorded to be counted
+  Tape* tape_ = nullptr;          // of the first micro-batch
   TapeDigest first_;
   std::uint64_t others_ = 0;  // digest of the other micro-batches' recordings
   RankUpdates updates_;

@@ -96,6 +96,15 @@ void RankLink::broadcast(std::span<std::byte> bytes, int from) {
   }
 }
 
+void RankLink::add(std::span<const double> own, std::span<double> received,
+                   std::span<double> sums) {
+  for (int rank = 0; rank < size_ && !own.empty(); ++rank) {
+    if (rank == rank_) std::ranges::copy(own, received.begin());
+    broadcast(std::as_writable_bytes(received), rank);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += received[i];
+  }
+}
+
 std::string_view RankLink::broadcast_text(std::string_view text, int from) {
   std::size_t size = rank_ == from ? text.copy(text_.data(), text_.size() - 1) : 0;
   broadcast(std::as_writable_bytes(std::span(&size, 1)), from);

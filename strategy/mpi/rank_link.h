@@ -30,7 +30,7 @@ enum class RankCall : std::uint64_t {
 };
 
 /// Numbers that ranks exchange when they meet.
-using RankWords = std::array<std::uint64_t, 9>;
+using RankWords = std::array<std::uint64_t, 11>;
 
 /// True when this word is the same on all ranks.
 bool say_same(const std::vector<RankWords>& all, std::size_t word);
@@ -69,6 +69,9 @@ class RankLink {
   void leave() noexcept;
 
   void broadcast(std::span<std::byte> bytes, int from);
+  /// Adds the numbers of each rank to `sums`, in the order of the ranks. All ranks have equally
+  /// many. `received` is room for those of one rank. Allocates nothing.
+  void add(std::span<const double> own, std::span<double> received, std::span<double> sums);
   /// Gathers the value of each rank into `all`, which has one element per rank.
   template <class T>
     requires std::is_trivially_copyable_v<T>

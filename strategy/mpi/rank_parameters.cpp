@@ -2,6 +2,7 @@
 
 #include "autodiff/storage_version.h"
 #include "checkpoint/stores/hash.h"
+#include "strategy/base/batch_parts.h"
 #include "strategy/mpi/tape_digest.h"
 
 namespace palimpsest {
@@ -77,6 +78,21 @@ void blame_parameters(RankLink& link, std::span<const Tensor> parameters) {
     return lines;
   };
   link.differ(with_hashes, "give all ranks the same updates, or broadcast() parameters again");
+}
+
+void blame_batch(RankLink& link, std::span<const Tensor> batch) {
+  const auto in_lines = [&] {
+    std::vector<std::string> lines{"a batch of " + std::to_string(examples_or_one(batch)) +
+                                   " examples"};
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      lines.push_back("tensor " + std::to_string(i) + " of the batch with hash " +
+                      std::to_string(hash_of(batch.subspan(i, 1))));
+    }
+    return lines;
+  };
+  link.differ(in_lines,
+              "gradients() expects the whole batch on every rank; give each rank its own shard to "
+              "gradients_of_shard()");
 }
 
 }  // namespace palimpsest

@@ -24,4 +24,8 @@ void verify_parameters(RankLink& link, std::span<const Tensor> parameters);
 /// Likewise, when hashes are known to differ.
 [[noreturn]] void blame_parameters(RankLink& link, std::span<const Tensor> parameters);
 
+/// Throws `RankError` that names the first rank whose batch differs from that of rank 0, when sizes
+/// or hashes are known to differ. All ranks call it.
+[[noreturn]] void blame_batch(RankLink& link, std::span<const Tensor> batch);
+
 }  // namespace palimpsest

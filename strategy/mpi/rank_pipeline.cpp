@@ -20,7 +20,14 @@ namespace {
 /// The words that ranks exchange before anything is computed. The first two are those of
 /// `DistributedStep`.
 namespace said_by_stages {
-enum Word : std::size_t { options, parameter_types, programs, parameters };
+enum Word : std::size_t {
+  options,
+  parameter_types,
+  programs,
+  parameters,
+  whole_examples,
+  whole_hash
+};
 }
 
 }  // namespace
@@ -70,16 +77,18 @@ Gradients RankPipeline::step(const Input& input) {
   step->joined.updates.apply();
 
   std::vector<Tensor>& outputs = step->joined.outputs;
-  if (input.scaler == nullptr) {
-    return Gradients(std::move(step->loss), std::move(step->entries), std::move(step->report),
-                     std::move(outputs));
-  }
   std::optional<Gradients> made;
-  const auto unscale = [&] {
-    made.emplace(input.scaler->unscaled(std::move(step->loss), std::move(step->entries),
-                                        std::move(step->report), std::move(outputs)));
-  };
-  runner_.execute(std::ref(unscale));  // a std::function with all captures would allocate
+  if (input.scaler == nullptr) {
+    made.emplace(std::move(step->loss), std::move(step->entries), std::move(step->report),
+                 std::move(outputs));
+  } else {
+    const auto unscale = [&] {
+      made.emplace(input.scaler->unscaled(std::move(step->loss), std::move(step->entries),
+                                          std::move(step->report), std::move(outputs)));
+    };
+    runner_.execute(std::ref(unscale));  // a std::function with all captures would allocate
+  }
+  made->set_counts(std::move(step->counts));
   return std::move(*made);
 }
 
@@ -95,6 +104,8 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
              {.threads = threads_, .kept = runner_.kept(), .stage = link_.rank(), .free = [=] {
                 return free_memory() / ranks_here;
               }});
+  // Every rank has the whole batch, so it counts what the means of all ranks divide by.
+  LossCounts counts = flow_.count(options_.reduction);
   runner_.prepare(flow_.plan());
   std::vector<bool> is_made;
   for (const int stage : flow_.plan()->layout.gradient_stages) {
@@ -113,6 +124,7 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
             .loss = Tensor(loss.shape, loss.dtype),
             .entries = {},
             .report = {},
+            .counts = std::move(counts),
             .examples = examples_or_one(input.batch)};
   for (std::size_t m = 0; m < step.micro_batches.size(); ++m) {
     step.micro_batches[m].outcome = step.sums.loss_place(m);
@@ -138,8 +150,11 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
   const Stopwatch agreeing;
   const std::vector<RankWords>& said = link_.meet(RankCall::step, words, failure);
   agreeing_ = agreeing.seconds();
-  if (!say_same(said, said_by_stages::options) ||
-      !say_same(said, said_by_stages::parameter_types) ||
+  const bool have_options = say_same(said, said_by_stages::options);
+  if (have_options && !say_same(said, said_by_stages::whole_examples)) {
+    blame_batch(link_, input.batch);
+  }
+  if (!have_options || !say_same(said, said_by_stages::parameter_types) ||
       !say_same(said, said_by_stages::programs)) {
     const auto program = [&] {
       std::vector<std::string> lines = options_in_lines(input);
@@ -150,6 +165,7 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
     link_.differ(program, "record one program on all ranks, with the same options");
   }
   if (!say_same(said, said_by_stages::parameters)) blame_parameters(link_, input.parameters);
+  if (!say_same(said, said_by_stages::whole_hash)) blame_batch(link_, input.batch);
 }
 
 std::vector<std::string> RankPipeline::options_in_lines(const Input& input) const {
@@ -163,7 +179,11 @@ RankWords RankPipeline::words_before(const Input& input) const {
   words[said_by_stages::options] = hash_of(options_in_lines(input));
   words[said_by_stages::parameter_types] = digest_of(input.parameters);
   words[said_by_stages::programs] = digest();
-  if (input.verifies) words[said_by_stages::parameters] = hash_of(input.parameters);
+  words[said_by_stages::whole_examples] = static_cast<std::uint64_t>(examples_or_one(input.batch));
+  if (input.verifies) {
+    words[said_by_stages::parameters] = hash_of(input.parameters);
+    words[said_by_stages::whole_hash] = hash_of(input.batch);
+  }
   return words;
 }
 

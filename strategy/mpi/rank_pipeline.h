@@ -54,6 +54,7 @@ class RankPipeline {
     Tensor loss;
     std::vector<Gradients::Entry> entries;
     Report report;
+    LossCounts counts;
     std::int64_t examples;
   };
 

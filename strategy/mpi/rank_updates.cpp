@@ -1,11 +1,9 @@
 #include "strategy/mpi/rank_updates.h"
 
-#include <algorithm>
-
 namespace palimpsest {
 
-void RankUpdates::begin(const Tape& tape) {
-  updates_.assign(tape.updates().begin(), tape.updates().end());
+void RankUpdates::begin(const Tape& tape, std::span<const Tape::Update> updates) {
+  updates_.assign(updates.begin(), updates.end());
   types_.clear();
   std::size_t elements = 0;
   for (const Tape::Update& update : updates_) {
@@ -24,13 +22,7 @@ void RankUpdates::add(std::span<const Tensor> values, std::int64_t examples) {
   }
 }
 
-void RankUpdates::exchange(RankLink& link) {
-  for (int rank = 0; rank < link.size() && !own_.empty(); ++rank) {
-    if (rank == link.rank()) std::ranges::copy(own_, of_a_rank_.begin());
-    link.broadcast(std::as_writable_bytes(std::span(of_a_rank_)), rank);
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += of_a_rank_[i];
-  }
-}
+void RankUpdates::exchange(RankLink& link) { link.add(own_, of_a_rank_, all_); }
 
 StagedUpdates RankUpdates::staged(std::int64_t examples) const {
   std::vector<Tensor> means;

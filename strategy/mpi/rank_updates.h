@@ -15,9 +15,9 @@ namespace palimpsest {
 /// micro-batch per rank the means have the bits of one process with as many shards.
 class RankUpdates {
  public:
-  /// Begins a step with the updates that the first micro-batch records on `tape`. Allocates what
-  /// the exchange needs.
-  void begin(const Tape& tape);
+  /// Begins a step with the updates that the first micro-batch has recorded on `tape`. Allocates
+  /// what the exchange needs.
+  void begin(const Tape& tape, std::span<const Tape::Update> updates);
   std::span<const Tape::Update> updates() const { return updates_; }
 
   /// Adds the values of a micro-batch.
