@@ -16,8 +16,8 @@ enum class AllocationPolicy : std::uint8_t {
   standard,      ///< each in its own storage, from and to the system, where memory tools see it
   /// As `minimal_peak`, and caches results from run to run. It reuses results that depend only on
   /// leaves whose contents have not changed since the previous run, according to a 128-bit hash. It
-  /// does so where something that changed reads a result, or where it was requested. Copies of
-  /// these results are kept from the second run on, within the budget.
+  /// does so where something that changed reads a result, or where it was requested. They are kept
+  /// from the second run on. No step with gradients takes more than the first, which keeps none.
   ///
   /// Each tape is compared node by node with the one that the same engine ran before. So this is
   /// for programs that are recorded in the same way and run as a whole. Each replica has its own

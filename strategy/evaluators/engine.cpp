@@ -1,7 +1,9 @@
 #include "strategy/evaluators/engine.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
@@ -28,6 +30,15 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   std::vector<ValueId> others;
   append_present(tape, others);
   return are_among(others, values);
+}
+
+/// The nodes and bytes of a program, and its budget.
+using ProgramWithin = std::tuple<NodeId, Bytes, Bytes>;
+
+ProgramWithin program_within(const Tape& tape, Bytes budget) {
+  Bytes bytes = 0;
+  for (ValueId value = 0; value < tape.value_count(); ++value) bytes += tape.bytes(value);
+  return {tape.node_count(), bytes, budget};
 }
 
 /// The run reads no value that is out of date. It computes those among its targets again.
@@ -58,8 +69,10 @@ struct Engine::State {
   ProgramCache cache;
   LoopBudgets loops;
   std::optional<ResultCache> results;  // for runs that keep results
-  /// A program and a budget that had no room for kept results.
-  std::pair<NodeId, Bytes> no_cache{0, unlimited};
+  /// What runs with kept results may take, and nothing where that left no room for any. With
+  /// gradients it is what the first run took, which found no results and kept none.
+  std::map<ProgramWithin, std::optional<Bytes>> most_with_results;
+  bool keeps_values_within_first_run = false;
   FreeMemory free = [] { return free_memory(); };
   RunObserver* observer = nullptr;
   CollectedRuns collected;
@@ -83,6 +96,10 @@ struct Engine::State {
   /// Likewise, with results kept.
   Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                          const RunOptions& options);
+  /// Runs with kept results, and keeps new ones. Throws `BudgetError` where `most` bytes are not
+  /// enough for both.
+  Report evaluate_with_results(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                               const RunOptions& options, Bytes most);
 
   /// Compiles without running, by the whole planner unless a fast first plan is asked for. Calls
   /// `use(compilation, spec)` while the loops' memory is reserved.
@@ -175,12 +192,34 @@ Report Engine::State::evaluate_or_let_go(Tape& tape, std::span<const ValueId> ta
 
 Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targets,
                                       NodeId backward_begins, const RunOptions& options) {
-  if (no_cache == std::pair(tape.node_count(), options.memory_budget) &&
-      options.memory_budget != unlimited) {
+  constexpr std::size_t most_programs = 64;
+  if (most_with_results.size() > most_programs) most_with_results.clear();
+  const ProgramWithin program = program_within(tape, options.memory_budget);
+  const auto known = most_with_results.find(program);
+  const bool is_known = known != most_with_results.end();
+  if (is_known && !known->second) {
     results.reset();
     return evaluate_or_let_go(tape, targets, backward_begins, options);
   }
-  if (!results) results.emplace(runner.memory().meter());
+  const bool is_bounded = keeps_values_within_first_run || backward_begins < tape.node_count();
+  const bool is_first = is_bounded && !is_known;
+  if (!results || is_first) results.emplace(runner.memory().meter());
+  try {
+    const Bytes most = is_known ? *known->second : options.memory_budget;
+    Report report = evaluate_with_results(tape, targets, backward_begins, options, most);
+    if (is_first) most_with_results.emplace(program, report.predicted_peak);
+    return report;
+  } catch (const BudgetError&) {
+    results.reset();
+  }
+  Report report = evaluate_or_let_go(tape, targets, backward_begins, options);
+  most_with_results.insert_or_assign(program, std::nullopt);
+  return report;
+}
+
+Report Engine::State::evaluate_with_results(Tape& tape, std::span<const ValueId> targets,
+                                            NodeId backward_begins, const RunOptions& options,
+                                            Bytes most) {
   std::vector<ValueId> wanted(targets.begin(), targets.end());
   try {
     results->begin(tape, wanted);
@@ -189,31 +228,39 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
     results.reset();
     throw;
   }
-  const Bytes kept = results->taken();
-  RunOptions within = options;
-  if (options.memory_budget != unlimited) {
-    within.memory_budget = std::max<Bytes>(0, options.memory_budget - kept);
-  }
   try {
+    RunOptions within = options;
+    Bytes beside = results->held();
+    Bytes at_end = 0;
+    if (results->makes_any()) {
+      // Each value has storage of its own, so that results outlive the others without a copy.
+      within.memory = AllocationPolicy::standard;
+      at_end = results->at_end(tape, wanted);
+    } else {
+      beside += results->copied();
+    }
+    // No plan fits in 0 bytes.
+    if (most != unlimited)
+      within.memory_budget = std::max(at_end, beside) > most ? 0 : most - beside;
     Report report = evaluate_all(tape, wanted, backward_begins, within);
     results->end(tape);
+    report.memory = options.memory;
     report.cached = results->used();
     report.cached_bytes = results->bytes();
     for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,
                         &report.measured_live_peak, &report.keep_all_peak}) {
-      *peak += kept;
+      *peak = std::max(*peak + beside, at_end);
     }
-    if (report.budget != unlimited) report.budget += kept;
+    if (most != unlimited) {
+      report.budget = options.memory_budget;
+    } else if (report.budget != unlimited) {  // the free memory
+      report.budget += beside;
+    }
     return report;
-  } catch (const BudgetError&) {
-    results->abandon(tape);
   } catch (...) {
     results->abandon(tape);
     throw;
   }
-  results.reset();
-  no_cache = {tape.node_count(), options.memory_budget};
-  return evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
 Engine::Engine() : state_(std::make_unique<State>()) {}
@@ -348,6 +395,8 @@ void Engine::remember(const Tape& tape, const Differentiated& recorded) {
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
 
 void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); }
+
+void Engine::keep_values_within_first_run() { state_->keeps_values_within_first_run = true; }
 
 void Engine::set_observer(RunObserver* observer) { state_->observer = observer; }
 

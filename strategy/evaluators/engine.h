@@ -87,6 +87,9 @@ class Engine {
   static int threads(const RunOptions& options);
   /// Overrides the free-memory estimate of runs without a budget. Default: the operating system's.
   void set_free_memory(FreeMemory free);
+  /// From now on runs for values in cached memory take no more than the first one of their program,
+  /// as those with a backward part do.
+  void keep_values_within_first_run();
   /// Sets the observer of later runs that have a backward part. Null: none.
   void set_observer(RunObserver* observer);
   /// For uses by evaluators. It is in use while a run or plan is in progress.

@@ -1,9 +1,10 @@
 #include "strategy/evaluators/result_cache.h"
 
-#include "strategy/run/tape_reading.h"
-
 #include <algorithm>
 #include <cstring>
+#include <set>
+
+#include "strategy/run/tape_reading.h"
 
 namespace palimpsest {
 namespace {
@@ -32,7 +33,10 @@ Buffer copy_of(const Buffer& buffer, Bytes bytes, const Meter& meter) {
 void ResultCache::begin(Tape& tape, std::vector<ValueId>& targets) {
   const std::vector<ValueId> asked = targets;
   asked_.assign(tape.value_count(), false);
-  for (const ValueId target : targets) asked_[target] = true;
+  is_result_.assign(tape.value_count(), false);
+  for (const ValueId target : targets) {
+    asked_[target] = is_result_[behind_views(tape, target)] = true;
+  }
   lent_.clear();
   put_.clear();
   to_keep_.clear();
@@ -71,7 +75,9 @@ void ResultCache::end(Tape& tape) {
     for (const ValueId target : targets) tape.set_buffer(target, copy);
   }
   for (const auto& [value, bytes] : to_keep_) {
-    kept_.emplace(value, copy_of(tape.buffer(value), bytes, meter_));
+    // The caller may modify the tensor of a result.
+    const Buffer& made = tape.buffer(value);
+    kept_.emplace(value, is_result_[value] ? copy_of(made, bytes, meter_) : made);
     if (!asked_[value]) tape.drop(value);
   }
   to_keep_.clear();
@@ -86,15 +92,32 @@ void ResultCache::abandon(Tape& tape) {
   to_keep_.clear();
 }
 
-Bytes ResultCache::taken() const {
-  Bytes sum = bytes();
+Bytes ResultCache::held() const {
+  Bytes sum = 0;
+  for (const auto& [value, buffer] : kept_) sum += last_.bytes(value);
+  return sum;
+}
+
+Bytes ResultCache::copied() const {
+  Bytes sum = 0;
   for (const auto& [base, targets] : lent_) sum += last_.bytes(base);
+  for (const auto& [value, bytes] : to_keep_) sum += is_result_[value] ? bytes : 0;
+  return sum;
+}
+
+Bytes ResultCache::at_end(const Tape& tape, std::span<const ValueId> targets) const {
+  std::set<ValueId> made;
+  for (const ValueId target : targets) made.insert(behind_views(tape, target));
+  Bytes sum = held() + copied();
+  for (const ValueId value : made) {
+    const bool is_there = lent_.contains(value) || tape.is_leaf(tape.producer(value));
+    if (!is_there) sum += tape.bytes(value);
+  }
   return sum;
 }
 
 Bytes ResultCache::bytes() const {
-  Bytes sum = 0;
-  for (const auto& [value, buffer] : kept_) sum += last_.bytes(value);
+  Bytes sum = held();
   for (const auto& [value, bytes] : to_keep_) sum += bytes;
   return sum;
 }

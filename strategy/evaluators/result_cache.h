@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "autodiff/tape.h"
@@ -20,15 +21,20 @@ class ResultCache {
   /// Call before a run that computes `targets`. Makes kept values present on the tape, and adds
   /// values to be kept to `targets`.
   void begin(Tape& tape, std::vector<ValueId>& targets);
-  /// Call after the run. Keeps copies of the new values, and drops values that only the cache
-  /// requested.
+  /// Call after the run. Keeps the new values, and drops those that only the cache requested.
   void end(Tape& tape);
   /// Call instead of `end` after a run that failed. Drops the values that `begin` put on the tape.
   void abandon(Tape& tape);
   /// Bytes kept now, or at the end of the current run.
   Bytes bytes() const;
-  /// `bytes()` plus the copies that the caller receives at the end of the current run.
-  Bytes taken() const;
+  /// Bytes that were kept before the current run and still are.
+  Bytes held() const;
+  /// Bytes of the copies that `end` makes, since the caller may modify the tensors of targets.
+  Bytes copied() const;
+  /// Bytes of all of that, and of the targets, when the current run ends.
+  Bytes at_end(const Tape& tape, std::span<const ValueId> targets) const;
+  /// Whether the current run makes values to keep. They must have storage of their own.
+  bool makes_any() const { return !to_keep_.empty(); }
   /// Number of kept values that the current or last run used.
   std::uint32_t used() const { return static_cast<std::uint32_t>(put_.size()); }
 
@@ -49,6 +55,7 @@ class ResultCache {
   // The current run.
   std::vector<bool> reads_leaves_;                // by node: directly or indirectly
   std::vector<bool> asked_;                       // by value: a target of the caller
+  std::vector<bool> is_result_;                   // by value: its storage is that of a target
   std::vector<ValueId> put_;                      // on the tape
   std::map<ValueId, std::vector<ValueId>> lent_;  // by value of `put_`: the targets that share it
   std::map<ValueId, Bytes> to_keep_;

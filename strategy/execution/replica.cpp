@@ -57,6 +57,7 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
   }
   evaluator_ =
       devices_ ? devices_->evaluator() : evaluator_for(strategy, options_, std::move(engine));
+  evaluator_->engine().keep_values_within_first_run();
   set_beside(beside);
 }
 

@@ -9,7 +9,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 struct Estimate {
   /// As the report of a step predicts it, for everything that runs at once. Within a budget, steps
   /// may follow other plans, from fast first planning or from later improvement; their peaks differ
-  /// but fit. With cached memory, the peak of a step that finds no results kept.
+  /// but fit. With cached memory, the peak of the first step; later ones take no more.
   Bytes peak = 0;
   Bytes keep_all_peak = 0;      ///< approximately, when nothing is recomputed
   double seconds = 0;           ///< without planning
@@ -18,7 +18,7 @@ struct Estimate {
   int micro_batches = 1;        ///< run in sequence
   /// Whether the peak is exactly what the first step predicts. It may be inexact in four cases. In
   /// a mode that computes while it records, a model that looks at values may take more. With cached
-  /// memory, steps that find results kept take less. Within a budget, the first steps may follow a
+  /// memory, later steps may take less. Within a budget, the first steps may follow a
   /// fast plan, which fits the budget too. And graphs that run in pooled memory are not exact.
   bool is_planned = true;
 };

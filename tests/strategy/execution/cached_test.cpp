@@ -17,7 +17,9 @@ Var scores(Tape&, std::span<const Var> p, std::span<const Var> batch) {
 
 const std::vector<Tensor> weights{Tensor::normal({16, 16}, 1, 0, 0.2)};
 
-Tensor examples(std::uint64_t seed) { return Tensor::uniform({12, 16}, seed, -1, 1); }
+Tensor examples(std::uint64_t seed, std::int64_t count = 12) {
+  return Tensor::uniform({count, 16}, seed, -1, 1);
+}
 
 ExecutionStrategy with(AllocationPolicy memory, int replicas) {
   ExecutionStrategy strategy{.run = {.memory = memory}};
@@ -57,7 +59,8 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
     strategy.run.memory = AllocationPolicy::cached;
     Execution cached(strategy);
     for (std::uint64_t step = 0; step < 4; ++step) {
-      const std::vector<Tensor> batch{examples(step)};
+      // So many that at the peak of a step there is room for what the weights make.
+      const std::vector<Tensor> batch{examples(step, 192)};
       const Gradients expected = usual.gradients(loss, moving, batch);
       const Gradients found = cached.gradients(loss, moving, batch);
       CHECK(same_bits(found.begin()->gradient, expected.begin()->gradient));
@@ -65,6 +68,105 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
       CHECK(found.report().cached >= static_cast<std::uint32_t>(replicas));
       CHECK(found.report().computed < expected.report().computed);
       moving[0].data<float>()[step] += 0.1f;
+    }
+  }
+}
+
+LossAndOutputs mean_of_scores(Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+  return mean(square(scores(tape, p, batch)));
+}
+
+/// Values of examples and of weights that are kept although nothing needs them at the peak.
+LossAndOutputs features(Tape&, std::span<const Var> p, std::span<const Var> batch) {
+  Var x = batch[0];
+  for (int k = 0; k < 3; ++k) x = tanh(x + relu(x));
+  const Var w = tanh(p[0]) + exp(p[0]);
+  const Var y = tanh(matmul(x, w));
+  return {mean(square(y)), {y}};
+}
+
+struct Case {
+  ModelFunction model;
+  std::int64_t examples;
+  int replicas;
+  int accumulation;
+  bool is_fixed;  ///< weights and batch do not change
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const ModelFunction& model : {ModelFunction(mean_of_scores), ModelFunction(features)}) {
+    for (const std::int64_t examples : {13, 192}) {
+      for (const int replicas : {1, 2}) {
+        for (const int accumulation : {1, 3}) {
+          for (const bool is_fixed : {false, true}) {
+            all.push_back({model, examples, replicas, accumulation, is_fixed});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/// Checks five steps within a budget. Returns the most bytes that the first one takes.
+Bytes check_steps(const Case& c, Bytes budget) {
+  ExecutionStrategy strategy = with(AllocationPolicy::cached, c.replicas);
+  strategy.accumulation = c.accumulation;
+  strategy.run.memory_budget = budget;
+  ExecutionStrategy without = strategy;
+  without.run.memory = AllocationPolicy::minimal_peak;
+  const std::vector<Tensor> batch{examples(1, c.examples)};
+  const Bytes estimated = estimate(strategy, {c.model, weights, batch}).peak;
+  const std::vector<Tensor> moving{weights[0].clone()};
+  Execution execution(strategy);
+  Execution usual(without);
+  Bytes first = 0;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    CAPTURE(c.examples, c.replicas, c.accumulation, c.is_fixed, budget, step);
+    const std::vector<Tensor> now{c.is_fixed ? batch[0] : examples(step, c.examples)};
+    const Gradients made = execution.gradients(c.model, moving, now);
+    const Report& report = made.report();
+    if (step == 0) first = report.measured_peak;
+    CHECK(report.measured_peak <= first);
+    CHECK(report.measured_peak <= report.predicted_peak);
+    if (budget == unlimited) CHECK(report.predicted_peak <= estimated);
+    CHECK(report.predicted_peak <= budget);
+    CHECK(report.budget == budget);
+    const Gradients expected = usual.gradients(c.model, moving, now);
+    CHECK(same_bits(made.begin()->gradient, expected.begin()->gradient));
+    CHECK(same_bits(made.loss(), expected.loss()));
+    if (!c.is_fixed) moving[0].data<float>()[step] += 0.1f;
+  }
+  return first;
+}
+
+TEST_CASE_METHOD(
+    FourThreads,
+    "execution: with kept results no step takes more than the first, or than estimated") {
+  for (const Case& c : cases()) {
+    const Bytes first = check_steps(c, unlimited);
+    if (c.is_fixed) continue;
+    for (const Bytes budget : {first, 4 * first}) check_steps(c, budget);
+    Bytes least = 1;
+    try {
+      check_steps(c, least);
+    } catch (const BudgetError& error) {
+      least = error.smallest_feasible();
+    }
+    check_steps(c, least);
+  }
+}
+
+TEST_CASE_METHOD(FourThreads, "execution: values with kept results take no more than the first") {
+  for (const int replicas : {1, 2}) {
+    const ExecutionStrategy strategy = with(AllocationPolicy::cached, replicas);
+    const Bytes estimated = estimate(strategy, {scores, weights, {examples(0)}, false}).peak;
+    Execution execution(strategy);
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      execution.value(scores, weights, std::vector<Tensor>{examples(step)});
+      CHECK(execution.report().measured_peak <= estimated);
+      CHECK(execution.report().predicted_peak <= estimated);
     }
   }
 }
