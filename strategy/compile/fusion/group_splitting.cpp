@@ -296,7 +296,7 @@ void GroupSplitting::split_all() {
   Units units;
   for (std::uint32_t at = 0; at < units_.size(); ++at) {
     Parts parts = by_nodes(at);
-    if (parts.empty()) units.push_back(std::move(units_[at]));
+    if (parts.empty()) units.push_back({std::move(units_[at].own)});
     for (Part& part : parts) units.push_back({std::move(part.own)});
   }
   std::ranges::sort(units, {}, [](const Unit& unit) { return unit.own[0]; });

@@ -23,7 +23,7 @@ class GroupSplitting {
   /// reason, splits those at the positions `over`, in ascending order, into their nodes. Returns
   /// false if there are none.
   bool lower(std::size_t peak, std::span<const std::size_t> over);
-  /// Splits all groups into their nodes, in the order of the tape.
+  /// Splits all groups into their nodes, in the order of the tape. Nothing is computed twice then.
   void split_all();
 
  private:
