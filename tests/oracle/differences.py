@@ -85,6 +85,8 @@ DIFFERENCES = [
     Difference(DERIVATIVES, "`maximum`, `minimum` where an operand is NaN", "(maximum|minimum).*", quantity="gradient.*",
                when=any_nan),
     Difference(DERIVATIVES, "`relu` at NaN", "relu", quantity="gradient.*", when=any_nan),
+    Difference(DERIVATIVES, "second derivatives of `erf`, `erfc`, `atan` and `asinh` at ±∞", "erf|erfc|atan|asinh", quantity=SECOND,
+               when=lambda x: np.isinf(x)),
     Difference(DERIVATIVES, "second derivative of `elu` at 0", "elu.*", quantity=SECOND, when=lambda x: x == 0),
     Difference(DERIVATIVES, "`gelu`, `gelu_tanh`, `silu`, `mish` at ±∞ and at numbers whose powers overflow", GATED,
                quantity=DERIVATIVE, when=lambda x: np.abs(x) > 6e4),
