@@ -284,7 +284,7 @@ bool GroupSplitting::move(std::size_t begin, std::size_t end, PartsOf parts_of) 
 }
 
 bool GroupSplitting::lower(std::size_t peak, std::span<const std::size_t> over) {
-  // What runs late may have to run before what runs early, so only one of both moves at once.
+  // A part that moves late may have a reader that moves early, so only one kind moves at once.
   return move(peak, units_.size(), [&](std::uint32_t at) { return early_parts(at, peak); }) ||
          move(0, peak, [&](std::uint32_t at) { return late_parts(at, peak); }) ||
          move(over.front(), over.back() + 1, [&](std::uint32_t at) {
