@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/programs/composed_program.h"
+#include "tests/programs/program_results.h"
 
 namespace palimpsest {
 
@@ -69,34 +69,9 @@ ExecutionStrategy strategy_of(const Cell& cell, const RunOptions& options);
 /// Does nothing if `XDG_CACHE_HOME` names a folder.
 void keep_native_code();
 
-/// A named result of a program.
-struct Result {
-  std::string name;
-  Tensor tensor;
-};
-/// The loss of a program and the gradients of its parameters, the same for its other loss, and the
-/// result of its last step. Some modes compute only the first of these.
-using Results = std::vector<Result>;
-/// Computes node by node, without planning, fusion or simplification.
-Results reference_of(const ProgramText& text);
-/// The reference in another precision.
-Results reference_of(const ProgramText& text, const Precision& precision);
-
 /// How the losses of both parts of a batch combine, each of which is the program's. A mean over
 /// counted targets becomes that of both parts, so only the mean of equal parts is the program's.
 LossReduction reduction_of(const ProgramText& text);
-
-/// The results of `backward`.
-Results results_of(const Gradients& gradients, std::span<const Var> parameters);
-
-/// Likewise, for all parameters in the order in which they were recorded.
-Results results_of(const Gradients& gradients);
-
-/// The same bits, except for NaN: which of two NaNs a sum keeps is unspecified.
-bool same_numbers(const Tensor& a, const Tensor& b);
-
-/// Describes the first result that differs from the expected one; empty when none does.
-std::string difference(const Results& found, const Results& expected);
 
 /// Runs the program in a cell and returns the problem, if there is one. Problems are bits that
 /// differ from `expected` or from the reference in the cell's precision, more bytes than predicted
