@@ -1,5 +1,6 @@
 #include "autodiff/operations/binary.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -9,6 +10,7 @@
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/narrow.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
@@ -65,10 +67,39 @@ void compute_binary(const KernelCall& call) {
                 [&]<class T>(T) { run<T, T>(binary_kernels<T>()[index], call); });
 }
 
+/// Compares narrow elements as i32.
+template <std::size_t index, class T>
+void compare_narrow(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, bool* y,
+                    std::int64_t n) {
+  constexpr std::int64_t piece = 512;
+  std::int32_t wide_a[piece];
+  std::int32_t wide_b[piece];
+  for (std::int64_t first = 0; first < n; first += piece) {
+    const std::int64_t count = std::min(piece, n - first);
+    widen(a + first * a_step, a_step == 0 ? 1 : count, wide_a);
+    widen(b + first * b_step, b_step == 0 ? 1 : count, wide_b);
+    comparison_kernels<std::int32_t>()[index](wide_a, a_step, wide_b, b_step, y + first, count);
+  }
+}
+
+template <std::size_t index, class T>
+BinaryKernel<T, bool> comparison_kernel() {
+  if constexpr (sizeof(T) < 4)
+    return compare_narrow<index, T>;
+  else
+    return comparison_kernels<T>()[index];
+}
+
+/// Calls `f(T{})` for a dtype that is compared without a conversion.
+template <class F>
+decltype(auto) visit_compared(DType dtype, F&& f) {
+  return is_narrow_or_bool(dtype) ? visit_narrow(dtype, f) : visit_numeric(dtype, f);
+}
+
 template <std::size_t index>
 void compute_comparison(const KernelCall& call) {
-  visit_numeric(call.input().dtype(),
-                [&]<class T>(T) { run<T, bool>(comparison_kernels<T>()[index], call); });
+  visit_compared(call.input().dtype(),
+                 [&]<class T>(T) { run<T, bool>(comparison_kernel<index, T>(), call); });
 }
 
 template <std::size_t index, class T>
@@ -79,8 +110,8 @@ void compute_binary_run(const PointwiseCall& call) {
 
 template <std::size_t index, class T>
 void compare_run(const PointwiseCall& call) {
-  comparison_kernels<T>()[index](call.input<T>(0), call.steps[0], call.input<T>(1), call.steps[1],
-                                 call.to<bool>(), call.n);
+  comparison_kernel<index, T>()(call.input<T>(0), call.steps[0], call.input<T>(1), call.steps[1],
+                                call.to<bool>(), call.n);
 }
 
 template <class F>
@@ -95,8 +126,8 @@ PointwiseKernel binary_run_of(const NodeView& node) {
 
 template <std::size_t index>
 PointwiseKernel comparison_run_of(const NodeView& node) {
-  return visit_numeric(compute_dtype(node.input(0).dtype),
-                       []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
+  return visit_compared(compute_dtype(node.input(0).dtype),
+                        []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
 }
 
 /// Sets the adjoint of operand `i`, summed over its broadcast axes.
@@ -188,17 +219,14 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
   const DType dtype_a = tape.dtype(a.id());
   const DType dtype_b = tape.dtype(b.id());
   DType dtype = promote(dtype_a, dtype_b);
-  if (dtype == DType::boolean) {
-    if (!to_bool) {
-      throw DTypeError(operation.name,
-                       "takes numbers, not " + to_string(a.type()) + " and " + to_string(b.type()) +
-                           "; cast the operands first",
-                       where);
-    }
-    dtype = DType::i32;  // false is less than true
+  if (dtype == DType::boolean && !to_bool) {
+    throw DTypeError(operation.name,
+                     "takes numbers, not " + to_string(a.type()) + " and " + to_string(b.type()) +
+                         "; cast the operands first",
+                     where);
   }
   const DType narrow = dtype;
-  if (is_narrow_integer(dtype)) dtype = DType::i32;
+  if (is_narrow_integer(dtype) && !to_bool) dtype = DType::i32;
   const ValueType type{tape.have_one_shape(a.id(), b.id())
                            ? tape.shape(a.id())
                            : broadcast(a.shape(), b.shape(), operation.name, where),

@@ -69,7 +69,7 @@ std::int64_t find_first(const T* line, const FoldPlan& plan, std::int64_t n,
 template <class T>
 void find_rows(const ReductionWalk& reduction, const T* x, const T* found, const Total<T>* partials,
                std::int64_t* rows) {
-  const FoldPlan plan(reduction);
+  const auto plan = FoldPlan::of<T>(reduction);
   const std::int64_t columns = reduction.columns();
   const std::int64_t count = reduction.rows();
   const double cost = static_cast<double>(count) * static_cast<double>(plan.width);
@@ -129,13 +129,15 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, const
 template <bool largest>
 void compute_extreme(const KernelCall& call) {
   const ReductionWalk reduction(call.input().shape(), call.attributes.as<ReduceAttributes>().mask);
-  visit_numeric(call.input().dtype(), [&]<class T>(T) {
+  const auto run = [&]<class T>(T) {
     const T* x = call.input().as<T>();
     T* y = call.output(0).as<T>();
     fold<Selecting<largest>, T>({}, reduction, x, nullptr, y, call.workspace);
     find_rows(reduction, x, y, reinterpret_cast<const Total<T>*>(call.workspace.data()),
               call.output(1).as<std::int64_t>());
-  });
+  };
+  const DType dtype = call.input().dtype();
+  is_narrow_integer(dtype) ? visit_narrow_integer(dtype, run) : visit_numeric(dtype, run);
 }
 
 /// Only the elements found receive an adjoint, so x is not needed.
@@ -193,9 +195,8 @@ Var record(const Operation& operation, const char* name, const Var& x, const Axe
                      where);
   }
   const Shape result = reduced_shape(shape, mask, keep_axes);
-  const Var wide = is_narrow_integer(x.dtype()) ? cast(x, DType::i32, where) : x;
-  const ValueType types[] = {{result, wide.dtype()}, {result, DType::i64}};
-  return wide.tape().record(operation, {&wide, 1}, types, ReduceAttributes{mask}, where);
+  const ValueType types[] = {{result, x.dtype()}, {result, DType::i64}};
+  return x.tape().record(operation, {&x, 1}, types, ReduceAttributes{mask}, where);
 }
 
 }  // namespace
@@ -206,11 +207,11 @@ std::span<const Operation* const> extreme_operations() {
 }
 
 Var max(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return cast(record(max_operation, "max", x, axes, keep_axes, where), x.dtype(), where);
+  return record(max_operation, "max", x, axes, keep_axes, where);
 }
 
 Var min(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return cast(record(min_operation, "min", x, axes, keep_axes, where), x.dtype(), where);
+  return record(min_operation, "min", x, axes, keep_axes, where);
 }
 
 Var argmax(const Var& x, const Axes& axes, bool keep_axes, Where where) {

@@ -1,8 +1,10 @@
 #include "autodiff/operations/fold.h"
 
+#include <algorithm>
+
 namespace palimpsest {
 
-FoldPlan::FoldPlan(const ReductionWalk& reduction) {
+FoldPlan::FoldPlan(const ReductionWalk& reduction, bool is_narrow) {
   const std::int64_t columns = reduction.columns();
   tiles = divide_up(columns, fold_columns);
   width = tiles <= 1 ? std::max<std::int64_t>(columns, 1) : round_up(divide_up(columns, tiles), 16);
@@ -14,7 +16,9 @@ FoldPlan::FoldPlan(const ReductionWalk& reduction) {
   constexpr std::int64_t few = 64;
   constexpr std::int64_t work = 16384;
   if (items == 0 || items >= few || reduction.rows() * width < 2 * work) return;
-  const std::int64_t wanted = std::min(divide_up(reduction.rows() * width, work), 4 * few / items);
+  std::int64_t wanted = std::min(divide_up(reduction.rows() * width, work), 4 * few / items);
+  constexpr std::int64_t most_totals = 8192;
+  if (is_narrow) wanted = std::clamp<std::int64_t>(most_totals / (items * width), 1, wanted);
   segment_rows = divide_up(reduction.rows(), wanted);
   // Whole blocks of sums: the segments of an array that begins with a cache line do so too. With
   // few segments, threads would get unequal shares.
@@ -29,7 +33,8 @@ Bytes fold_bytes(const FoldPlan& plan) {
 
 Bytes fold_workspace(const NodeView& node, int) {
   const AxisMask& mask = node.attributes().as<ReduceAttributes>().mask;
-  return fold_bytes(FoldPlan(ReductionWalk(node.input(0).shape, mask)));
+  const ValueType x = node.input(0);
+  return fold_bytes(FoldPlan(ReductionWalk(x.shape, mask), is_narrow_or_bool(x.dtype)));
 }
 
 std::int64_t groups_together(const ReductionWalk& reduction) {

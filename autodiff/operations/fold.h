@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "autodiff/operations/gather_rows.h"
+#include "autodiff/operations/narrow.h"
 #include "autodiff/operations/piece_fold.h"
 #include "autodiff/operations/reduction.h"
 #include "autodiff/parallel.h"
@@ -25,7 +26,13 @@ inline constexpr std::int64_t most_short_elements = 1024;  ///< most elements of
 /// Partition of a reduction into tasks: tiles of columns and, if there are few results, segments of
 /// rows. The segments' totals are then added in order.
 struct FoldPlan {
-  explicit FoldPlan(const ReductionWalk& reduction);
+  /// The totals of narrow elements take at most 64 KiB, since the elements take little.
+  explicit FoldPlan(const ReductionWalk& reduction, bool is_narrow = false);
+  /// The plan for elements of type `From`.
+  template <class From>
+  static FoldPlan of(const ReductionWalk& reduction) {
+    return FoldPlan(reduction, sizeof(From) < 4);
+  }
   std::int64_t tiles;
   std::int64_t width;  ///< columns of a tile; the last tile may have fewer
   std::int64_t items;  ///< groups × tiles
@@ -50,8 +57,9 @@ template <class Rule, class T>
 concept Mapping = requires(const Rule& rule, T* x) { rule.map(x, x, x, std::int64_t{}); };
 
 /// `combine_rows` of the mapped elements, or of the elements themselves if the rule has no map.
-template <class Rule, class T>
-void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+/// Elements of another type than T are widened first.
+template <class Rule, class T, class From>
+void map_rows(const Rule& rule, const From* x, std::int64_t rows, std::int64_t stride,
               std::int64_t width, const T* center, T* sums) {
   if constexpr (Mapping<Rule, T>) {
     constexpr std::int64_t tile_size = 2048;
@@ -65,6 +73,16 @@ void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
       rule.map_tile(tile, count * width);
       combine_rows<Rule>(tile, count, width, width, sums);
     }
+  } else if constexpr (!std::is_same_v<T, From>) {
+    alignas(64) T tile[narrow_piece];
+    const std::int64_t step = narrow_piece / width;
+    for (std::int64_t row = 0; row < rows; row += step) {
+      const std::int64_t count = std::min(step, rows - row);
+      for (std::int64_t i = 0; i < count; ++i) {
+        widen(x + (row + i) * stride, width, tile + i * width);
+      }
+      combine_rows<Rule>(tile, count, width, width, sums);
+    }
   } else {
     combine_rows<Rule>(x, rows, stride, width, sums);
   }
@@ -72,8 +90,8 @@ void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 
 /// Folds `rows` rows of `width` elements, `stride` apart, into the totals of their columns.
 /// `lanes` consecutive rows are folded as one; if there are several, rows are adjacent.
-template <class Rule, class T>
-void fold_lanes_of(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+template <class Rule, class T, class From>
+void fold_lanes_of(const Rule& rule, const From* x, std::int64_t rows, std::int64_t stride,
                    std::int64_t width, std::int64_t lanes, const T* center, Total<T>* totals) {
   alignas(64) T sums[fold_columns];
   const auto join = [&] {
@@ -110,10 +128,10 @@ void fold_lanes_of(const Rule& rule, const T* x, std::int64_t rows, std::int64_t
 }
 
 /// Folds `rows` rows of `width` elements, `stride` apart, into the totals of their columns.
-template <class Rule, class T>
-void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+template <class Rule, class T, class From>
+void fold_run(const Rule& rule, const From* x, std::int64_t rows, std::int64_t stride,
               std::int64_t width, const T* center, Total<T>* totals) {
-  if constexpr (!Mapping<Rule, T>) {
+  if constexpr (!Mapping<Rule, T> && std::is_same_v<T, From>) {
     if (width == 1 && stride == 1) {
       alignas(64) T sums[fold_lanes];
       PieceFold<Rule, T> fold(1, rows, sums, totals);
@@ -123,7 +141,7 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
     }
   }
   const std::int64_t lanes = width == stride ? std::min(fold_lanes / width, rows / 2) : 1;
-  fold_lanes_of(rule, x, rows, stride, width, lanes, center, totals);
+  fold_lanes_of<Rule, T>(rule, x, rows, stride, width, lanes, center, totals);
 }
 
 /// The groups of a reduction that `fold_short_rows` folds together; 1 if that does not pay. Then
@@ -134,9 +152,9 @@ std::int64_t groups_together(const ReductionWalk& reduction);
 /// each group. In the tile, rows of equal number are next to each other (see `gather_rows`), so
 /// that the loops over columns are long. Inlined where the tile is made, since only then does the
 /// compiler know that it does not overlap with the totals.
-template <class Rule, class T>
+template <class Rule, class T, class From>
 [[gnu::always_inline]] inline void fold_gathered(const Rule& rule, const ReductionWalk& reduction,
-                                                 const T* tile, std::int64_t groups,
+                                                 const From* tile, std::int64_t groups,
                                                  const T* center, Total<T>* totals) {
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
@@ -147,17 +165,17 @@ template <class Rule, class T>
 }
 
 /// Likewise, of groups as they are in memory, by code for their number of rows if there is any.
-template <class Rule, class T>
-void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const T* x,
+template <class Rule, class T, class From>
+void fold_short_rows(const Rule& rule, const ReductionWalk& reduction, const From* x,
                      std::int64_t groups, const T* center, Total<T>* totals) {
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
   if constexpr (std::is_floating_point_v<T> && !Mapping<Rule, T>) {
     if (columns == 1 && fold_short_rows_directly<Rule>(x, groups, rows, totals)) return;
   }
-  alignas(64) T tile[most_short_elements];
+  alignas(64) From tile[most_short_elements];
   gather_rows(x, groups, rows, columns, tile);
-  fold_gathered(rule, reduction, tile, groups, center, totals);
+  fold_gathered<Rule, T>(rule, reduction, tile, groups, center, totals);
 }
 
 /// Calls `f(first, count)` for adjacent groups that are folded together, from group `first` on.
@@ -174,11 +192,11 @@ void for_groups_together(const ReductionWalk& reduction, std::int64_t together, 
 }
 
 /// Folds x into y by `rule`. `center` is null or holds one number per result for the rule. It may
-/// be y.
-template <class Rule, class T>
-void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T* center, T* y,
+/// be y. `From` is T or a narrow type.
+template <class Rule, class T, class From>
+void fold(const Rule& rule, const ReductionWalk& reduction, const From* x, const T* center, T* y,
           std::span<std::byte> workspace) {
-  const FoldPlan plan(reduction);
+  const auto plan = FoldPlan::of<From>(reduction);
   const std::int64_t columns = reduction.columns();
   const auto first_of = [&](std::int64_t item) { return item % plan.tiles * plan.width; };
   const auto result_of = [&](std::int64_t item) {
@@ -190,12 +208,12 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
   const auto fold_rows_of = [&](std::int64_t item, std::int64_t begin, std::int64_t end,
                                 Total<T>* totals) {
     const std::int64_t width = width_of(item);
-    const T* from = x + reduction.group_offset(item / plan.tiles) + first_of(item);
+    const From* from = x + reduction.group_offset(item / plan.tiles) + first_of(item);
     std::fill_n(totals, width, Rule::template identity<Total<T>>());
     for (std::int64_t row = begin; row < end;) {
       const std::int64_t count = std::min(end - row, reduction.run() - row % reduction.run());
-      fold_run(rule, from + reduction.row_offset(row), count, columns, width,
-               center == nullptr ? nullptr : center + result_of(item), totals);
+      fold_run<Rule, T>(rule, from + reduction.row_offset(row), count, columns, width,
+                        center == nullptr ? nullptr : center + result_of(item), totals);
       row += count;
     }
   };

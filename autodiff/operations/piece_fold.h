@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autodiff/operation.h"
+#include "autodiff/operations/narrow.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -102,6 +103,8 @@ constexpr std::int64_t most_lanes(std::int64_t columns) {
 template <class Rule, class T>
 class PieceFold {
  public:
+  using Element = T;
+
   /// `elements` is the total count. `sums` has room for `most_lanes(columns)` rows. `totals` are
   /// the results for preceding elements, to which those of these elements are added.
   PieceFold(std::int64_t columns, std::int64_t elements, T* sums, Total<T>* totals)
@@ -133,6 +136,8 @@ class PieceFold {
   void finish() { join(); }
 
   std::int64_t columns() const { return columns_; }
+  /// Elements that are combined into the sums at once.
+  std::int64_t width() const { return lanes_ * columns_; }
   const Total<T>* totals() const { return totals_; }
 
  private:
@@ -176,8 +181,21 @@ void fold_many_rows(const Attributes& attributes, const std::byte* x, std::int64
   }
 }
 
+/// Passes n elements of a narrow type to `fold`.
+template <class From, class Fold, class T = Fold::Element>
+void add_widened(Fold& fold, const From* x, std::int64_t n) {
+  alignas(64) T tile[narrow_piece];
+  const std::int64_t step = narrow_piece / fold.width() * fold.width();
+  for (std::int64_t first = 0; first < n; first += step) {
+    const std::int64_t count = std::min(step, n - first);
+    widen(x + first, count, tile);
+    fold.add(tile, count);
+  }
+}
+
 /// The streaming kernel of a reduction by `Rule`, which `Rule::of` constructs from the attributes.
-template <class Rule, class T>
+/// The elements are of type T, or of a narrow type `From`.
+template <class Rule, class T, class From = T>
 FoldKernel piece_fold_kernel(std::int64_t rows, std::int64_t columns, std::int64_t segment_rows) {
   using Fold = PieceFold<Rule, T>;
   // The sums and the totals lie behind the object.
@@ -199,7 +217,12 @@ FoldKernel piece_fold_kernel(std::int64_t rows, std::int64_t columns, std::int64
               },
           .add =
               [](std::byte* state, const std::byte* x, std::int64_t n) {
-                reinterpret_cast<Fold*>(state)->add(reinterpret_cast<const T*>(x), n);
+                auto& fold = *reinterpret_cast<Fold*>(state);
+                if constexpr (std::is_same_v<T, From>) {
+                  fold.add(reinterpret_cast<const T*>(x), n);
+                } else {
+                  add_widened(fold, reinterpret_cast<const From*>(x), n);
+                }
               },
           .end =
               [](std::byte* state, std::byte* totals) {
@@ -217,7 +240,9 @@ FoldKernel piece_fold_kernel(std::int64_t rows, std::int64_t columns, std::int64
                 auto* const results = reinterpret_cast<T*>(to);
                 for (std::int64_t i = 0; i < columns; ++i) results[i] = rule.finish(parts[i], T{});
               },
-          .rows = columns == 1 && folds_directly<T>(rows) ? fold_many_rows<Rule, T> : nullptr};
+          .rows = std::is_same_v<T, From> && columns == 1 && folds_directly<T>(rows)
+                      ? fold_many_rows<Rule, T>
+                      : nullptr};
 }
 
 }  // namespace palimpsest

@@ -41,6 +41,7 @@ struct Product {
 
 template <bool every>
 struct Truth {
+  static Truth of(const Attributes&) { return {}; }
   template <class V>
   static V combine(V a, V b) {
     return every ? (a & b) != 0 : (a | b) != 0;
@@ -52,17 +53,33 @@ struct Truth {
   bool finish(bool total, bool) const { return total; }
 };
 
+/// The total of narrow elements is i64.
 template <class Rule>
 void compute_numbers(const KernelCall& call) {
-  fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
+  const Operand& x = call.input();
+  if (!is_narrow_or_bool(x.dtype())) {
+    fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
+    return;
+  }
+  const ReductionWalk reduction(x.shape(), call.attributes.as<ReduceAttributes>().mask);
+  visit_narrow(x.dtype(), [&]<class From>(From) {
+    auto* const y = call.output().as<std::int64_t>();
+    fold<Rule, std::int64_t>({}, reduction, x.as<From>(), nullptr, y, call.workspace);
+  });
 }
 
-/// Null where that would not pay. These are few short rows, those without code of their own, few
-/// rows of several columns, and columns whose sums would fill a cache.
-template <class Rule>
-FoldKernel fold_kernel(const NodeView& node) {
-  const ValueType x = node.input(0);
-  const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
+/// `kernel(T{}, From{})` for elements of type `From`, which are folded as T.
+template <class F>
+FoldKernel kernel_for(DType dtype, F kernel) {
+  if (!is_narrow_or_bool(dtype)) {
+    return visit_numeric(compute_dtype(dtype), [&]<class T>(T x) { return kernel(x, x); });
+  }
+  return visit_narrow(dtype, [&]<class From>(From x) { return kernel(std::int64_t{}, x); });
+}
+
+/// Whether streaming pays. It does not for few short rows, few rows of several columns, and columns
+/// whose sums would fill a cache.
+bool pays_to_stream(const ReductionWalk& reduction) {
   const std::int64_t rows = reduction.rows();
   const std::int64_t columns = reduction.columns();
   constexpr std::int64_t few_groups = 8;
@@ -71,11 +88,35 @@ FoldKernel fold_kernel(const NodeView& node) {
   const bool is_long = rows * columns >= fold_lanes;
   const bool pays = columns == 1 ? is_long || reduction.groups() > few_groups
                                  : is_long && rows >= few_rows && columns <= most_columns;
-  if (reduction.run() != rows || !pays) return {};
-  return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
-    if (!is_long && !folds_directly<T>(rows)) return FoldKernel();
-    return piece_fold_kernel<Rule, T>(rows, columns, FoldPlan(reduction).segment_rows);
+  return reduction.run() == rows && pays;
+}
+
+/// Null where that would not pay, and for short rows without code of their own.
+template <class Rule, class T, class From>
+FoldKernel stream_kernel(const ReductionWalk& reduction) {
+  const std::int64_t rows = reduction.rows();
+  const std::int64_t columns = reduction.columns();
+  if (!pays_to_stream(reduction)) return {};
+  const bool is_direct = std::is_same_v<T, From> && folds_directly<T>(rows);
+  if (rows * columns < fold_lanes && !is_direct) return {};
+  return piece_fold_kernel<Rule, T, From>(rows, columns,
+                                          FoldPlan::of<From>(reduction).segment_rows);
+}
+
+ReductionWalk walk_of(const NodeView& node) {
+  return {node.input(0).shape, node.attributes().as<ReduceAttributes>().mask};
+}
+
+template <class Rule>
+FoldKernel fold_kernel(const NodeView& node) {
+  return kernel_for(node.input(0).dtype, [&]<class T, class From>(T, From) {
+    return stream_kernel<Rule, T, From>(walk_of(node));
   });
+}
+
+template <bool every>
+FoldKernel truth_kernel(const NodeView& node) {
+  return stream_kernel<Truth<every>, bool, bool>(walk_of(node));
 }
 
 Cost one_pass(const NodeView& node) { return fold_cost(node, 1, 1); }
@@ -169,6 +210,7 @@ const Operation all_operation{
     .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<true>{}); },
     .cost = one_pass,
     .workspace = fold_workspace,
+    .fold = truth_kernel<true>,
 };
 
 const Operation any_operation{
@@ -178,16 +220,15 @@ const Operation any_operation{
     .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<false>{}); },
     .cost = one_pass,
     .workspace = fold_workspace,
+    .fold = truth_kernel<false>,
 };
 
 Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
             const Where& where) {
   require_value(x, operation.name, where);
-  if (x.dtype() == DType::boolean || is_narrow_integer(x.dtype())) {
-    return numbers(operation, cast(x, DType::i64, where), axes, keep_axes, where);
-  }
+  const DType total = is_narrow_or_bool(x.dtype()) ? DType::i64 : x.dtype();
   const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);
-  return record_reduction(operation, x, {mask}, keep_axes, x.dtype(), where);
+  return record_reduction(operation, x, {mask}, keep_axes, total, where);
 }
 
 Var truths(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,

@@ -14,6 +14,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/unary.h"
+#include "autodiff/parallel.h"
 #include "strategy/backward.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
@@ -126,6 +127,50 @@ TEMPLATE_TEST_CASE("comparisons and reductions", "", std::int16_t, std::int8_t, 
   same(min(x), cast(min(w), x.dtype()));
   same(argmax(x), argmax(w));
   same(argmin(x), argmin(w));
+}
+
+TEMPLATE_TEST_CASE("reductions and comparisons do not widen their whole input", "", std::int16_t,
+                   std::int8_t, std::uint8_t, bool) {
+  using Function = Var (*)(const Var&);
+  struct Case {
+    const char* name;
+    Function call;
+    Bytes value;  ///< bytes of an element that values on the way have on an eager tape
+  };
+  constexpr std::int64_t n = 1 << 20;
+  const Tensor x = Tensor::arange(n).to(dtype_of<TestType>());
+  const Case cases[] = {
+      {"sum", [](const Var& v) { return sum(v); }, 0},
+      {"sum of columns", [](const Var& v) { return sum(reshape(v, {n / 1024, 1024}), {0}); }, 0},
+      {"sum of short rows", [](const Var& v) { return sum(reshape(v, {n / 4096, 16, 256}), {1}); },
+       0},
+      {"prod", [](const Var& v) { return prod(v); }, 0},
+      {"any of equal",
+       [](const Var& v) { return any(equal(v, v.tape().constant(Tensor::zeros({}, v.dtype())))); },
+       1},
+      {"all of less", [](const Var& v) { return all(less(v, stop_gradient(v))); }, 1},
+  };
+  const auto check = [&](const char* name, Function call, Bytes value) {
+    for (const bool eager : {false, true}) {
+      CAPTURE(name, eager);
+      Tape tape(eager ? palimpsest::eager({.memory_budget = Bytes{1} << 30}) : lazy());
+      const Var y = call(tape.constant(x));
+      const Bytes peak = evaluate(y).measured_peak;
+      const Bytes values = (eager ? value : 0) * n + y.shape().elements() * 16;
+      CHECK(peak <= values + max_threads() * 65536);
+      Tape other;
+      CHECK(same_bits(y.value(), call(other.constant(x.to(DType::i64))).value().to(y.dtype())));
+    }
+  };
+  for (const auto& [name, call, value] : cases) check(name, call, value);
+  if constexpr (!std::is_same_v<TestType, bool>) {
+    check("max", [](const Var& v) { return max(v); }, 0);
+    check("argmax", [](const Var& v) { return argmax(v); }, 0);
+    check("min of columns", [](const Var& v) { return min(reshape(v, {n / 1024, 1024}), {0}); }, 0);
+    check(
+        "argmin of rows", [](const Var& v) { return argmin(reshape(v, {n / 1024, 1024}), {1}); },
+        0);
+  }
 }
 
 TEMPLATE_TEST_CASE("operations that move elements move narrow integers", "", std::int16_t,

@@ -74,7 +74,7 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
 FoldShape AccessMaps::fold_shape(NodeId node) const {
   if (!fold_[node]) return {};
   const FoldKernel kernel = tape_.operation(node).fold(NodeView(tape_.nodes(), node));
-  return {kernel.elements, kernel.columns};
+  return {kernel.elements, kernel.columns, kernel.segment};
 }
 
 void AccessMaps::accumulate() {

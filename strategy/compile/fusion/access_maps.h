@@ -25,6 +25,7 @@ struct ReadPart {
 struct FoldShape {
   std::int64_t elements = 0;  ///< 0 for nodes that do not reduce
   std::int64_t columns = 0;
+  std::int64_t segment = 0;  ///< elements
 
   bool operator==(const FoldShape&) const = default;
   /// True if reductions of both shapes can run in one group.

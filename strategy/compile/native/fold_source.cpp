@@ -67,8 +67,8 @@ std::string FoldSource::whole_results(const std::string& x) {
 
 std::string FoldSource::rows(const std::string& x) {
   const std::string length = text_of(kernel_.elements);
-  const DType dtype = parts_.values[fold_.input].dtype;
-  const std::string to = "(" + output_address(fold_.output, dtype) + " + first / " + length + ")";
+  const std::string to =
+      "(" + output_address(fold_.output, fold_.result) + " + first / " + length + ")";
   if (fold_.returns_total && kernel_.elements <= most_in_expression) {
     return "  INDEPENDENT for (i64 i = 0; i < (end - first) / " + length + "; ++i) {\n    const " +
            type_ + "* const x = " + x + " + i * " + length + ";\n    " + to + "[i] = (" + type_ +
@@ -114,8 +114,8 @@ std::string FoldSource::end() {
 /// Makes results of their only totals; `group` is the number of the elements reduced together.
 std::string FoldSource::finish(const std::string& group) {
   const std::string columns = text_of(kernel_.columns);
-  const DType dtype = parts_.values[fold_.input].dtype;
-  const std::string to = output_address(fold_.output, dtype) + " + (" + group + ") * " + columns;
+  const std::string to =
+      output_address(fold_.output, fold_.result) + " + (" + group + ") * " + columns;
   if (fold_.returns_total) {
     return "for (i64 i = 0; i < " + columns + "; ++i) (" + to + ")[i] = (" + type_ + ")" + name_ +
            "t[i];\n";

@@ -170,7 +170,8 @@ void GroupParts::add_folds(const FusedKernel& kernel, const Tape& tape) {
     const std::string_view name = tape.operation(fold.node).name;
     const DType dtype = values[fold.input].dtype;
     const bool is_number = is_floating(dtype) || dtype == DType::i64 || dtype == DType::i32;
-    folds.push_back({fold.kernel, fold.node, fold.input, fold.output,
+    const DType result = tape.dtype(tape.first_output(fold.node));
+    folds.push_back({fold.kernel, fold.node, fold.input, fold.output, result,
                      is_number && (name == "sum" || name == "mean"), is_number && name == "sum"});
   }
 }

@@ -49,8 +49,9 @@ class GroupParts {
     NodeId node;
     std::uint32_t input;   ///< slot
     std::uint32_t output;  ///< index of the output
-    bool is_sum;           ///< sums elements in the order of `PieceFold`
-    bool returns_total;    ///< the result is the total itself
+    DType result;
+    bool is_sum;         ///< sums elements in the order of `PieceFold`
+    bool returns_total;  ///< the result is the total itself
   };
   /// The source of a range of a load: an input, a constant of the group, or a literal number.
   struct Part {

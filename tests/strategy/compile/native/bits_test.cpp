@@ -127,6 +127,22 @@ TEST_CASE("integers and casts", "[native]") {
 }
 
 // A compiler may vectorize the last elements of a loop, or all elements of a short one, by itself.
+TEST_CASE("narrow integers and bools are compared and summed", "[native]") {
+  for (const DType dtype : {DType::i16, DType::i8, DType::u8, DType::boolean}) {
+    CAPTURE(name_of(dtype));
+    check_bits([&](Tape& tape) {
+      const Tensor ramp = Tensor::arange(6000);
+      const Var a = tape.constant(ramp.to(dtype).reshape({60, 100}));
+      const Var b =
+          tape.constant((ramp * Tensor::full({}, 7, ramp.dtype())).to(dtype).reshape({60, 100}));
+      const Var chosen = where(less(a, b), a, b);
+      return std::vector{sum(chosen),           sum(chosen, {0}),
+                         sum(chosen, {1}),      sum(greater_equal(a, b), {1}),
+                         any(equal(a, b), {1}), all(not_equal(a, b), {0})};
+    });
+  }
+}
+
 TEST_CASE("an f64 is rounded to f32 and back in loops of any length", "[native]") {
   check_bits(
       [](Tape& tape) {
