@@ -30,8 +30,9 @@ Gather row(std::int64_t elements, std::int64_t from = 0) {
 }  // namespace
 
 AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
-                       std::vector<bool> present)
+                       std::vector<bool> present, bool stores_slices)
     : tape_(tape),
+      stores_slices_(stores_slices),
       needed_(std::move(needed)),
       present_(std::move(present)),
       pointwise_(tape.node_count()),
@@ -57,12 +58,16 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
     const ValueId output = tape.first_output(node);
     pointwise_[node] = !present_[output] && takes_pointwise(tape, node);
     fold_[node] = !present_[output] && takes_pieces(tape, node);
-    if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
+    if (pointwise_[node]) continue;
+    if (only_moves(node) && !read_whole_[output]) {
+      looks_through_slices_ = looks_through_slices_ || is_slice(node);
+      continue;
+    }
     for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
   }
   accumulate();
   finish();
-  find_moved();
+  if (!stores_slices_) find_moved();
   first_link_.reserve(tape.node_count() + 1);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
@@ -154,10 +159,17 @@ bool AccessMaps::is_number(ValueId value) const {
   return pointwise_[node] && tape_.inputs(node).empty();
 }
 
+/// True for a movement of some of its input's elements.
+bool AccessMaps::is_slice(NodeId node) const {
+  const auto inputs = tape_.inputs(node);
+  return inputs.size() == 1 && !tape_.operation(node).view &&
+         tape_.bytes(tape_.first_output(node)) < tape_.bytes(inputs[0]);
+}
+
 bool AccessMaps::only_moves(NodeId node) const {
   const Operation& operation = tape_.operation(node);
   const ValueId output = tape_.first_output(node);
-  if (present_[output]) return false;
+  if (present_[output] || (stores_slices_ && is_slice(node))) return false;
   const NodeView view(tape_.nodes(), node);
   if (operation.access != nullptr) {
     // Long rows cost little more than contiguous memory, however often they are read. Moving short

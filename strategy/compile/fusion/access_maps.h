@@ -67,9 +67,10 @@ struct MovedProducers {
 class AccessMaps {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the targets, and `present` the values that
-  /// are already there.
+  /// are already there. Looking through a slice keeps the whole array in memory until the last
+  /// reader; with `stores_slices` each slice is an array of its own, and no nodes are moved.
   AccessMaps(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
-             std::vector<bool> present);
+             std::vector<bool> present, bool stores_slices = false);
 
   /// True when the node has to run and can run on any range of its elements.
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
@@ -99,6 +100,8 @@ class AccessMaps {
     return found == none ? nullptr : &moved_[found];
   }
   bool is_needed(NodeId node) const { return needed_[node]; }
+  /// True if nodes read parts of larger arrays through slices.
+  bool looks_through_slices() const { return looks_through_slices_; }
   /// The values that a needed node reads, without constants that a pointwise node makes itself.
   std::span<const Link> links(NodeId node) const {
     return std::span(links_).subspan(first_link_[node], first_link_[node + 1] - first_link_[node]);
@@ -115,12 +118,15 @@ class AccessMaps {
   void find_moved();
   void read_from_memory(ValueId value);
   void link(NodeId node);
+  bool is_slice(NodeId node) const;
   bool only_moves(NodeId node) const;
   bool is_transparent(ValueId value) const;
   ValueId behind_views(ValueId value) const;
   ReadPart part(std::int64_t begin, std::int64_t end, ValueId value, std::int64_t first = 0) const;
 
   const Tape& tape_;
+  const bool stores_slices_;
+  bool looks_through_slices_ = false;
   std::vector<bool> needed_;
   std::vector<bool> present_;
   std::vector<bool> pointwise_;

@@ -105,13 +105,16 @@ GroupSplitting::Parts GroupSplitting::by_inputs(std::uint32_t at) const {
   return parts;
 }
 
-/// The own nodes of a unit, by the unit before the first one that reads their results.
+/// The own nodes of a unit, by the unit before the first one that reads their results. Nodes of the
+/// forward part stay in it.
 GroupSplitting::Parts GroupSplitting::by_readers(std::uint32_t at) const {
   const std::vector<NodeId>& own = units_[at].own;
+  const std::size_t end =
+      own.back() < boundary_ ? std::max<std::size_t>(first_backward_, 1) : units_.size();
   Parts parts;
   for (const NodeId node : own) {
     const Readers& readers = readers_[tape_.first_output(node)];
-    parts.push_back({std::min<std::size_t>(readers.first, units_.size()) - 1, {node}});
+    parts.push_back({std::min<std::size_t>(readers.first, end) - 1, {node}});
   }
   const auto part_of = [&](NodeId node) -> Part* {
     const auto found = std::ranges::lower_bound(own, node);

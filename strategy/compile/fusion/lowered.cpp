@@ -31,19 +31,26 @@ class Lowered::Builder {
         place_(tape.value_count(), none) {}
 
   void build(std::span<const ValueId> targets) {
-    const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_);
-    Units units = Groups(tape_, access_maps, boundary_).in_order();
-    duplicate_producers(tape_, access_maps, boundary_, held(), units);
-    fuse_siblings(tape_, access_maps, boundary_, kept(), units);
-    join_column_reductions(tape_, access_maps, boundary_, units);
-    emit(units, access_maps, targets);
-    split_groups(units, access_maps, targets);
+    if (fuse(targets, false)) return;
+    clear();
+    fuse(targets, true);
   }
 
   /// The number of a value in the graph.
   ValueId place(ValueId value) const { return place_[value]; }
 
  private:
+  /// Makes the graph. Returns false if it would take less memory with other access maps.
+  bool fuse(std::span<const ValueId> targets, bool stores_slices) {
+    const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_, stores_slices);
+    Units units = Groups(tape_, access_maps, boundary_).in_order();
+    duplicate_producers(tape_, access_maps, boundary_, held(), units);
+    fuse_siblings(tape_, access_maps, boundary_, kept(), units);
+    join_column_reductions(tape_, access_maps, boundary_, units);
+    emit(units, access_maps, targets);
+    return split_groups(units, access_maps, targets);
+  }
+
   /// Makes the graph of the units.
   void emit(const Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
     const std::vector<bool> runs = find_read(units, access_maps);
@@ -85,14 +92,15 @@ class Lowered::Builder {
   }
 
   /// Splits groups until a run takes no more memory than without fusion, apart from scratch.
-  void split_groups(Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
+  /// Returns false if that is not enough.
+  bool split_groups(Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
     constexpr int most_rounds = 32;
     const std::vector<bool> kept = this->kept();
     GroupSplitting splitting(tape_, access_maps, boundary_, kept, present_, units);
-    if (!splitting.may_split()) return;
+    if (!access_maps.looks_through_slices() && !splitting.may_split()) return true;
     const Bytes unfused = std::ranges::max(
         held_by(graph_of(tape_, targets, threads_, boundary_, machine_, supplied_, afresh_)));
-    for (int round = 0; round <= most_rounds; ++round) {
+    for (int round = 0; round <= most_rounds + 1; ++round) {
       const std::vector<Bytes> held = held_by(lowered_.graph_);
       const auto peak = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());
       const Bytes allowed = unfused + scratch();
@@ -100,7 +108,8 @@ class Lowered::Builder {
       for (std::size_t node = 0; node < held.size(); ++node) {
         if (held[node] > allowed) over.push_back(position_[node]);
       }
-      if (over.empty()) return;
+      if (over.empty()) return true;
+      if (round > most_rounds) break;
       if (round == most_rounds || !splitting.lower(position_[peak], over)) {
         splitting.split_all();
         round = most_rounds;
@@ -108,6 +117,7 @@ class Lowered::Builder {
       clear();
       emit(units, access_maps, targets);
     }
+    return false;
   }
 
   /// By node: the bytes that a run holds while the node runs, if it recomputes nothing.

@@ -45,7 +45,7 @@ class RandomSquares {
   Var step() {
     const Var a = any();
     const Var b = any();
-    switch (below(9)) {
+    switch (below(11)) {
       case 0:
         return matmul(a, b);
       case 1:
@@ -62,6 +62,12 @@ class RandomSquares {
         return softmax(a, -1);
       case 7:
         return transpose(a);
+      case 8: {
+        const Var rows = slice(a, 0, {0, 2});
+        return b * mean(square(rows) + rows);
+      }
+      case 9:
+        return concat({slice(a, 0, {0, 100}), slice(b, 0, {100, 256})}, 0);
       default:
         return roll(a, {1}, {0});
     }
