@@ -396,7 +396,8 @@ class Runs {
     const ComposedProgram first = compose(tape, text_, {}, &modules);
     const std::vector<Tensor> parameters = tensors_of(first.parameters);
     const LossReduction reduction = reduction_of(text_);
-    const bool is_uneven = cell_.uneven && reduction == LossReduction::sum;
+    const bool is_mean = reduction == LossReduction::mean || !first.updates.empty();
+    const bool is_uneven = cell_.uneven && !is_mean;
     const Tensor batch = Tensor::zeros({is_uneven ? 3 : 2, 3}, DType::f64);
     Execution execution(strategy_of(cell_, options_), reduction);
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,

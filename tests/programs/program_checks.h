@@ -45,7 +45,7 @@ struct Cell {
   /// Micro-batches and replicas compute as hybrid tapes do.
   bool hybrid_parts = false;
   /// An `Execution` cuts a batch of three examples, so that its parts differ in size. Not where the
-  /// loss is a mean, whose bits depend on the sizes.
+  /// loss or running statistics are means, whose bits depend on the sizes.
   bool uneven = false;
 };
 /// Whether an `Execution` runs the program.
