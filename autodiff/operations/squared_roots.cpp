@@ -1,11 +1,10 @@
 #include "autodiff/operations/squared_roots.h"
 
-#include <string_view>
-
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduction.h"
+#include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {
@@ -62,14 +61,15 @@ Var product_of_roots(const Var& a, const Var& b, const Where& where) {
   // In the body of a loop, the root of another tape is a number that need not be computed again.
   if (&tape != &b.tape() || &tape != &tape.recording()) return {};
   const NodeId node = a.node();
-  const std::string_view root = tape.operation(node).name;
-  if (root != "norm" && root != "hypot") return {};
+  constexpr std::size_t hypot = functions::position<functions::Hypot, functions::Binary>;
+  const bool is_hypot = &tape.operation(node) == &binary_operation(hypot);
+  if (!is_hypot && &tape.operation(node) != norm_operations().front()) return {};
   if (tape.is_blocked(node) || !is_floating(a.dtype()) ||
       !are_recorded_alike(tape, a.id(), b.id())) {
     return {};
   }
   const Var x = tape.var(tape.inputs(node)[0], where);
-  if (root == "hypot") return square_of_hypot(a, x, tape.var(tape.inputs(node)[1], where), where);
+  if (is_hypot) return square_of_hypot(a, x, tape.var(tape.inputs(node)[1], where), where);
   const auto reduced = tape.attributes(node).as<ReduceAttributes>();  // a copy: the tape grows
   return reduced.number == 2 ? square_of_norm(a, x, reduced, where) : Var();
 }

@@ -1,8 +1,10 @@
 #include "autodiff/operations/squared_roots.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "autodiff/custom.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -92,6 +94,18 @@ TEST_CASE("other products stay as they are") {
   CHECK(square(norm(x, 1)).item() == 49);
   CHECK_THAT((norm(x) * norm(other)).item(), WithinAbs(5 * std::sqrt(5), 1e-14));
   CHECK((norm(x, 1) * norm(x, 2)).item() == 35);
+  // A user's operation may have any name.
+  const CustomOperation lesser({
+      .name = "hypot",
+      .forward =
+          [](const CustomCall& call) {
+            for (std::size_t i = 0; i < 2; ++i) {
+              call.outputs[0].data<double>()[i] =
+                  std::min(call.inputs[0].data<double>()[i], call.inputs[1].data<double>()[i]);
+            }
+          },
+  });
+  CHECK(square(lesser({x, other})).value().at(0) == 1);
   // No derivative flows through a root that is recorded without.
   const Var blocked = [&] {
     const Tape::NoGradient none(tape);
