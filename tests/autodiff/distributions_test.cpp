@@ -154,20 +154,25 @@ TEST_CASE("normal numbers are differentiable by mean and deviation") {
 
 TEST_CASE(
     "a truncated normal number without deviation is its mean, with the limits of derivatives") {
-  Tape tape;
-  const Var mean = tape.parameter(Tensor::from({-1.0, 0.0, 0.5}, {3}));
-  const auto drawn = [&](double deviation) {
+  const auto drawn = [](double deviation) {
+    Tape tape;
     tape.set_seed(5);
-    const Var width = tape.parameter(Tensor::from({deviation}, {}));
+    const Var mean = tape.parameter(Tensor::from({-1.0, 0.0, 0.5}, {3}));
+    const Var width = tape.parameter(Tensor::full({3}, deviation, DType::f64));
     const Var y = truncated_normal(mean, width, 0, 2);
     return std::array{y.value(), gradient(y, mean).value(), gradient(y, width).value()};
   };
   const auto [value, by_mean, by_deviation] = drawn(0);
   CHECK(value.at(0) == 0);
+  CHECK(value.at(1) == 0);
   CHECK(value.at(2) == 0.5);
   CHECK(by_mean.at(0) == 0);
+  CHECK(by_mean.at(1) == 1);
   CHECK(by_mean.at(2) == 1);
-  CHECK(std::isfinite(by_deviation.at(0)));
+  CHECK(by_deviation.at(0) == 0);
+  // At the mean 0 = low, the number is the deviation times one of half a normal distribution.
+  CHECK_THAT(drawn(0x1p-20)[0].at(1), WithinAbs(by_deviation.at(1) * 0x1p-20, 1e-18));
+  CHECK(by_deviation.at(1) > 0);
 }
 
 TEST_CASE("weights may be as small or as large as numbers of their dtype") {
