@@ -123,7 +123,7 @@ void pull_back_eigh(const Pullback& p) {
     set_tolerances(options, p.adjoint(1), p.output(0), wide, v.shape().size(-1));
     // Only this part of the product is not 0 in s + sᵀ.
     const Var skew = (turned - transpose(turned, -2, -1, where)) * 0.5;
-    const Var quotients = gap_quotients(skew, w, gap_scale(dv, where), options, where);
+    const Var quotients = gap_quotients(skew, w, gap_scale(dv, -2, where), options, where);
     inner = matmul(v, quotients, {}, where);
   }
   if (p.has_adjoint(0)) {

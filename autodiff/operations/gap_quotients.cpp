@@ -38,13 +38,14 @@ struct GapAttributes {
                       a.where);
 }
 
-/// Divides the numerators of row i of a matrix. `noise` bounds numerators that are 0 within
-/// rounding, and `close` the denominators. Returns the first column that cannot be divided, or n.
+/// Divides the numerators of row i of a matrix. `noise`, times the scales of row and column, bounds
+/// numerators that are 0 within rounding, and `close` bounds the denominators. Returns the first column that cannot be divided, or n.
 template <class T>
-std::int64_t divide_row(const T* numerators, const T* w, std::int64_t n, std::int64_t i, bool sums,
-                        double noise, double close, T* y) {
+std::int64_t divide_row(const T* numerators, const T* w, const T* scales, std::int64_t n,
+                        std::int64_t i, const GapOptions& options, double close, T* y) {
   for (std::int64_t j = 0; j < n; ++j) {
-    const T gap = sums ? w[j] + w[i] : w[j] - w[i];
+    const T gap = options.by_sums ? w[j] + w[i] : w[j] - w[i];
+    const double noise = options.noise * (double{scales[i]} + double{scales[j]});
     const double numerator = std::abs(static_cast<double>(numerators[j]));
     if (j == i || (std::abs(static_cast<double>(gap)) <= close && numerator <= noise)) {
       y[j] = T(0);
@@ -68,22 +69,24 @@ void compute_gap_quotients(const KernelCall& call) {
     for (std::int64_t matrix = begin; matrix < end; ++matrix) {
       const T* w = call.input(1).as<T>() + matrix * n;
       const double largest = std::max(std::abs(double{w[0]}), std::abs(double{w[n - 1]}));
-      const double noise = a.options.noise * double{call.input(2).as<T>()[matrix]};
+      const T* scales = call.input(2).as<T>() + matrix * n;
       const double close = a.options.close < 0 ? -1 : a.options.close * largest;
       for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t row = (matrix * n + i) * n;
-        const std::int64_t j = divide_row(call.input(0).as<T>() + row, w, n, i, a.options.by_sums,
-                                          noise, close, call.output().as<T>() + row);
+        const std::int64_t j = divide_row(call.input(0).as<T>() + row, w, scales, n, i, a.options,
+                                          close, call.output().as<T>() + row);
         if (j < n) throw_equal(a, shape, matrix, std::min(i, j), std::max(i, j));
       }
     }
   });
 }
 
-/// The quotients of another numerator by the same gaps.
-Var like(const Pullback& p, const Var& numerators) {
-  const auto a = p.attributes().as<GapAttributes>();
-  return gap_quotients(numerators, p.input(1), p.input(2), a.options, a.where);
+/// The quotients of the adjoint by the same gaps. Its rounding errors are not known, so that 0/0 is
+/// an error.
+Var adjoint_of_numerators(const Pullback& p) {
+  auto a = p.attributes().as<GapAttributes>();
+  a.options.noise = a.options.close = -1;
+  return gap_quotients(p.adjoint(), p.input(1), p.input(2), a.options, a.where);
 }
 
 const Operation gap_quotients_operation{
@@ -99,7 +102,7 @@ const Operation gap_quotients_operation{
         },
     .vjp =
         [](const Pullback& p) {
-          const Var dn = like(p, p.adjoint());
+          const Var dn = adjoint_of_numerators(p);
           if (p.wants(0)) p.set(0, dn);
           if (p.wants(1)) {
             const Var g = -(p.output() * dn);
@@ -112,21 +115,45 @@ const Operation gap_quotients_operation{
         },
 };
 
-/// True if y is computed from the value x.
-bool is_computed_from(const Var& y, const Var& x) {
-  const Tape& tape = y.tape();
-  const NodeId first = tape.producer(x.id());
-  const NodeId last = tape.producer(y.id());
-  if (y.id() == x.id()) return true;
-  if (last <= first) return false;
-  std::vector<bool> reaches(last - first + 1);
-  for (NodeId node = first + 1; node <= last; ++node) {
-    for (const ValueId input : tape.inputs(node)) {
+/// Marks the nodes that a node is computed from.
+std::vector<bool> sources_of(const Tape& tape, NodeId node) {
+  std::vector<bool> marked(node);
+  std::vector<NodeId> open{node};
+  while (!open.empty()) {
+    const NodeId last = open.back();
+    open.pop_back();
+    for (const ValueId input : tape.inputs(last)) {
       const NodeId from = tape.producer(input);
-      if (input == x.id() || (from > first && reaches[from - first])) reaches[node - first] = true;
+      if (!marked[from]) open.push_back(from);
+      marked[from] = true;
     }
   }
-  return reaches[last - first];
+  return marked;
+}
+
+/// True if dv is computed from the vectors that were made together with the values, and from
+/// nothing else that may depend on their matrix. A leaf that has no value yet may depend on it:
+/// bodies of loops have such leaves.
+bool depends_by_vectors_only(const Var& dv, const Var& values) {
+  const Tape& tape = values.tape();
+  const NodeId node = values.node();
+  const std::vector<bool> sources = sources_of(tape, node);
+  std::vector<bool> seen(dv.node() + std::size_t{1});
+  std::vector<ValueId> open{dv.id()};
+  bool uses_vectors = false;
+  while (!open.empty()) {
+    const ValueId value = open.back();
+    const NodeId from = tape.producer(value);
+    open.pop_back();
+    if (value == values.id() || (from < node && sources[from])) return false;
+    if (tape.is_leaf(from) && !tape.has_value(value)) return false;
+    uses_vectors = uses_vectors || from == node;
+    if (from == node || seen[from]) continue;
+    seen[from] = true;
+    const auto inputs = tape.inputs(from);
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return uses_vectors;
 }
 
 }  // namespace
@@ -144,18 +171,18 @@ Var gap_quotients(const Var& n, const Var& w, const Var& scale, const GapOptions
                          where);
 }
 
-Var gap_scale(const Var& dv, const Where& where) {
-  return stop_gradient(norm(dv, 2, {-2, -1}, true, where), where);
+Var gap_scale(const Var& dv, int axis, const Where& where) {
+  return stop_gradient(norm(dv, 2, {axis}, false, where), where);
 }
 
 // Values have the rounding errors of the dtype in which they are computed. A numerator vᵀ·v̄ − v̄ᵀ·v
 // also has those of v̄, which may be narrower.
 void set_tolerances(GapOptions& options, const Var& dv, const Var& values, DType wide,
                     std::int64_t size) {
-  if (is_computed_from(dv, values)) return;
+  if (!depends_by_vectors_only(dv, values)) return;
   const double units = 4 + std::sqrt(static_cast<double>(size));
   options.close = units * epsilon_of(wide);
-  options.noise = std::max(4 * epsilon_of(dv.dtype()), units * epsilon_of(wide));
+  options.noise = std::max(2 * epsilon_of(dv.dtype()), units * epsilon_of(wide));
 }
 
 }  // namespace palimpsest

@@ -13,8 +13,9 @@ struct GapOptions {
   Spectrum spectrum = Spectrum::eigenvalues;
   /// Divides by wⱼ + wᵢ instead.
   bool by_sums = false;
-  /// A quotient 0/0 is 0 where the numerator is at most `noise` times the scale, and the
-  /// denominator at most `close` times the largest value. Negative where 0/0 has another limit.
+  /// A quotient 0/0 is 0 where the numerator is at most `noise` times the sum of the scales i and
+  /// j, and the denominator at most `close` times the largest value. Negative where 0/0 may have
+  /// another limit.
   double noise = -1;
   double close = -1;
 
@@ -22,17 +23,19 @@ struct GapOptions {
 };
 
 /// nᵢⱼ/(wⱼ − wᵢ) at (i, j) and 0 on the diagonal, for n (…, n, n) and sorted eigenvalues or
-/// singular values w (…, n). `scale` (…, 1, 1) is the size of the terms whose rounding errors n
+/// singular values w (…, n). `scale` (…, n) holds the sizes of the terms whose rounding errors n
 /// has. The operation that made w was recorded at `where`. When computed, throws `ArgumentError` if
-/// two of w are equal and their numerator is not 0 within rounding.
+/// two of w are equal and their numerator is not 0 within rounding. The derivatives have no 0/0.
 Var gap_quotients(const Var& n, const Var& w, const Var& scale, const GapOptions& options,
                   const Where& where);
 
-/// The scale for numerators that are made of the adjoint `dv` of vectors.
-Var gap_scale(const Var& dv, const Where& where);
+/// The scale for numerators that are made of the adjoint `dv` of vectors along `axis`.
+Var gap_scale(const Var& dv, int axis, const Where& where);
 /// Sets `noise` and `close` for the adjoint `dv` of vectors of `size` elements, which were made
-/// together with `values` and computed in `wide`. Both are negative if dv is computed from the
-/// values: a loss that combines both, such as v·f(w)·vᵀ, has another limit.
+/// together with `values` and computed in `wide`. Both stay negative unless dv is known to depend on
+/// the matrix by its vectors only. A loss that depends on it in another way too, such as
+/// v·f(w)·vᵀ, may have another limit, and dv of a loss that is linear in the vectors is never 0 for
+/// every choice of them.
 void set_tolerances(GapOptions& options, const Var& dv, const Var& values, DType wide,
                     std::int64_t size);
 

@@ -147,10 +147,11 @@ void pull_back_svd(const Pullback& p) {
   Var scale;
   GapOptions options{.spectrum = Spectrum::singular_values};
   bool may_be_0 = true;
-  const auto note = [&](std::size_t i, std::int64_t size) {
-    scale = plus(scale, gap_scale(adjoint(i), where));
+  const auto note = [&](std::size_t i, int axis) {
+    const Var dv = adjoint(i);
+    scale = plus(scale, gap_scale(dv, axis, where));
     GapOptions own;
-    set_tolerances(own, p.adjoint(i), p.output(1), wide, size);
+    set_tolerances(own, p.adjoint(i), p.output(1), wide, dv.shape().size(axis));
     may_be_0 = may_be_0 && own.close >= 0;
     options.close = std::max(options.close, own.close);
     options.noise = std::max(options.noise, own.noise);
@@ -159,7 +160,7 @@ void pull_back_svd(const Pullback& p) {
     const Var du = adjoint(0);
     const Var turned = matmul(u, du, left_transposed, where);
     of_sum = of_difference = antisymmetric(turned, where);
-    note(0, u.shape().size(-2));
+    note(0, -2);
     if (u.shape().size(-2) > k)
       left = quotient_or_zero(du - matmul(u, turned, {}, where), row, where);
   }
@@ -169,7 +170,7 @@ void pull_back_svd(const Pullback& p) {
     const Var q = antisymmetric(turned, where);
     of_difference = of_difference.defined() ? of_difference - q : -q;
     of_sum = plus(of_sum, q);
-    note(2, vh.shape().size(-1));
+    note(2, -1);
     if (vh.shape().size(-1) > k) {
       const Var outside = dvh - matmul(turned, vh, left_transposed, where);
       rest = matmul(u, quotient_or_zero(outside, column, where), {}, where);

@@ -10,6 +10,7 @@
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/construction.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
@@ -17,6 +18,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
+#include "checkpoint/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
@@ -248,9 +250,22 @@ TEST_CASE("equal eigenvalues have no term in losses that do not depend on the ba
     CHECK(std::abs(max(abs(gradient(sum(v * v), a))).item()) < 1e-12);
   }
   // The limit of this loss is not 0 at equal eigenvalues: its gradient is that of Σ a·symmetric.
-  const auto [w, v] = eigh(exact);
-  const Var again = matmul(v * w, v, {.transpose_b = true});
-  check_error([&] { gradient(sum(again * symmetric), exact).value(); },
+  const Var a = exact * 1.0;
+  const auto [w, v] = eigh(a);
+  const Var turned = matmul(matmul(v, a, {.transpose_a = true}), v);
+  const Var from_exact = matmul(matmul(v, exact, {.transpose_a = true}), v);
+  for (const Var& values : {w, eigh(a).values, eigh(exact).values, diagonal(turned),
+                            diagonal(from_exact), stop_gradient(w)}) {
+    const Var again = matmul(v * values, v, {.transpose_b = true});
+    check_error([&] { gradient(sum(again * symmetric), exact).value(); },
+                {"[eigh]", "eigenvalues 0 and 1", "are equal"});
+  }
+  // In a checkpoint, it is not known what the other arguments depend on.
+  const auto restored = [](const Var& x, const Var& values) {
+    const Var own = eigh(x).vectors;
+    return matmul(own * values, own, {.transpose_b = true});
+  };
+  check_error([&] { gradient(sum(checkpoint(restored, exact, w) * symmetric), exact).value(); },
               {"[eigh]", "eigenvalues 0 and 1", "are equal"});
 }
 

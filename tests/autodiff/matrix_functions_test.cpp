@@ -4,6 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/construction.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
@@ -86,8 +87,39 @@ TEST_CASE("equal singular values have no term in losses that do not depend on th
   // This loss has another limit at equal values: its gradient is that of Σ a·weights.
   const Var exact = matrix(tape, {{2, 0}, {0, 2}});
   const auto [left, both, right] = svd(exact);
-  CHECK_THROWS_WITH(gradient(sum(matmul(left * both, right) * exact), exact).value(),
-                    Contains("[svd] singular values 0 and 1"));
+  for (const Var& factors : {both, svdvals(exact), svd(exact).values}) {
+    const Var again = matmul(left * factors, right);
+    CHECK_THROWS_WITH(gradient(sum(again * numbers(tape, {2, 2}, 7)), exact).value(),
+                      Contains("[svd] singular values 0 and 1"));
+  }
+  CHECK_THROWS_WITH(gradient(sum(matmul(u * svdvals(a), vh) * weights), a).value(),
+                    Contains("[svd] singular values"));
+}
+
+TEST_CASE("rounding errors of 16 bits do not hide that a loss depends on the basis") {
+  Tape tape;
+  const std::int64_t n = 128;
+  const Var ones = tape.constant(Tensor::ones({n}, DType::bf16));
+  const Var a = tape.parameter(diag(ones).value());
+  const Var v = eigh(a).vectors;
+  const Var weights = tape.constant(Tensor::normal({n, n}, 3, 0, 1, DType::bf16));
+  CHECK_THROWS_WITH(gradient(sum(v * weights), a).value(), Contains("[eigh] eigenvalues"));
+  CHECK_THROWS_WITH(gradient(sum(square(v + weights)), a).value(), Contains("[eigh] eigenvalues"));
+  // All vectors are equal in this loss.
+  const Var both = weights + transpose(weights);
+  const Var projector = matmul(v, v, {.transpose_b = true});
+  CHECK(largest(gradient(sum(projector * both), a)) < 1e-6);
+}
+
+TEST_CASE("second derivatives where values are equal are an error") {
+  Tape tape;
+  const Var a = matrix(tape, {{2, 0}, {0, 2}});
+  const Var v = eigh(a).vectors;
+  const Var weights = numbers(tape, {2, 2}, 6);
+  const Var projector = matmul(v, v, {.transpose_b = true});
+  const Var g = gradient(sum(projector * (weights + transpose(weights))), a);
+  CHECK(largest(g) < 1e-14);
+  CHECK_THROWS_WITH(gradient(sum(g * weights), a).value(), Contains("[eigh] eigenvalues 0 and 1"));
 }
 
 TEST_CASE("the spectral norm of a singular matrix has a second derivative") {
