@@ -68,19 +68,22 @@ void ResultCache::begin(Tape& tape, std::vector<ValueId>& targets) {
 }
 
 void ResultCache::end(Tape& tape) {
-  for (const ValueId value : put_) tape.drop(value);
-  for (const auto& [base, targets] : lent_) {
-    // The caller may modify the tensor.
-    const Buffer copy = copy_of(kept_.at(base), tape.bytes(base), meter_);
-    for (const ValueId target : targets) tape.set_buffer(target, copy);
-  }
-  for (const auto& [value, bytes] : to_keep_) {
-    // The caller may modify the tensor of a result.
-    const Buffer& made = tape.buffer(value);
-    kept_.emplace(value, is_result_[value] ? copy_of(made, bytes, meter_) : made);
+  // Storage that others hold too may be modified: the tensors of results, which equal values share.
+  const auto make_own = [&](Buffer& buffer, ValueId value) {
+    if (buffer.use_count() > 1) buffer = copy_of(buffer, tape.bytes(value), meter_);
+  };
+  for (const ValueId value : put_) {
     if (!asked_[value]) tape.drop(value);
   }
+  for (const auto& [value, bytes] : to_keep_) {
+    Buffer made = tape.buffer(value);
+    if (!asked_[value]) tape.drop(value);
+    make_own(made, value);
+    kept_.emplace(value, std::move(made));
+  }
   to_keep_.clear();
+  for (const auto& [base, targets] : lent_) make_own(kept_.at(base), base);
+  forget_shared();  // changed targets that are equal to kept values; nothing is reserved for copies
 }
 
 void ResultCache::abandon(Tape& tape) {
@@ -90,6 +93,11 @@ void ResultCache::abandon(Tape& tape) {
   put_.clear();
   lent_.clear();
   to_keep_.clear();
+  forget_shared();
+}
+
+void ResultCache::forget_shared() {
+  std::erase_if(kept_, [](const auto& kept) { return kept.second.use_count() > 1; });
 }
 
 Bytes ResultCache::held() const {

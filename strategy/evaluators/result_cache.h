@@ -29,9 +29,10 @@ class ResultCache {
   Bytes bytes() const;
   /// Bytes that were kept before the current run and still are.
   Bytes held() const;
-  /// Bytes of the copies that `end` makes, since the caller may modify the tensors of targets.
+  /// Bytes of the copies that `end` makes of targets, since the caller may modify their tensors.
   Bytes copied() const;
-  /// Bytes of all of that, and of the targets, when the current run ends.
+  /// Bytes of all of that, and of the targets, when the current run ends. Equal targets may share
+  /// storage until `end` copies it. Each counts.
   Bytes at_end(const Tape& tape, std::span<const ValueId> targets) const;
   /// Whether the current run makes values to keep. They must have storage of their own.
   bool makes_any() const { return !to_keep_.empty(); }
@@ -46,6 +47,8 @@ class ResultCache {
   std::vector<NodeId> find_ends(const Tape& tape, const std::vector<ValueId>& targets,
                                 const std::vector<bool>& needed,
                                 const std::vector<bool>& unchanged) const;
+  /// Drops kept values whose storage others hold too.
+  void forget_shared();
 
   Meter meter_;
   Tape last_;                    // nodes of the previous run's tape

@@ -1,6 +1,9 @@
 // Results that executions cache from run to run.
 #include <oneapi/tbb/global_control.h>
 
+#include <algorithm>
+
+#include "strategy/evaluators/engine.h"
 #include "tests/strategy/execution/runs.h"
 
 namespace palimpsest::cached_test {
@@ -167,6 +170,51 @@ TEST_CASE_METHOD(FourThreads, "execution: values with kept results take no more 
       execution.value(scores, weights, std::vector<Tensor>{examples(step)});
       CHECK(execution.report().measured_peak <= estimated);
       CHECK(execution.report().predicted_peak <= estimated);
+    }
+  }
+}
+
+/// A result, and a value that is equal to it or from which it is computed.
+struct Pair {
+  Var result;
+  Var read;
+};
+
+TEST_CASE("execution: a write into a result changes no kept value that is equal to it") {
+  using Form = Pair (*)(const Var& w, int step);
+  const auto repeated = [](const Var& w, int) { return Pair{tanh(w), tanh(w)}; };
+  const auto identity = [](const Var& w, int) {
+    const Var e = tanh(w);
+    return Pair{e * 1.0, e};
+  };
+  const auto of_leaf = [](const Var& w, int) { return Pair{tanh(w), w * 1.0}; };
+  const auto changed = [](const Var& w, int step) {
+    const Var e = tanh(w);
+    return Pair{e * (step == 2 ? 1.0 : 2.0), e};
+  };
+  for (const Form form : {Form(repeated), Form(identity), Form(of_leaf), Form(changed)}) {
+    const auto evaluator = lazy({.memory = AllocationPolicy::cached});
+    Tape tape(evaluator);
+    Tape plain;
+    for (int step = 0; step < 5; ++step) {
+      CAPTURE(step);
+      tape.clear();
+      plain.clear();
+      Tensor w = weights[0].clone();
+      const auto record = [&](Tape& on) {
+        const Pair made = form(on.constant(w), step);
+        return Pair{made.result, matmul(on.constant(examples(step)), made.read)};
+      };
+      const Pair expected = record(plain);
+      const Pair found = record(tape);
+      const Var targets[] = {found.result, found.read};
+      const Report report = evaluate(targets, {.memory = AllocationPolicy::cached});
+      CHECK(evaluator->engine().meter().live() <= report.predicted_peak);
+      CHECK(same_bits(found.read.value(), expected.read.value()));
+      CHECK(same_bits(found.result.value(), expected.result.value()));
+      Tensor result = found.result.value();
+      std::ranges::fill(result.data<float>(), 7.0f);
+      std::ranges::fill(w.data<float>(), 7.0f);
     }
   }
 }
