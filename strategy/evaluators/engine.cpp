@@ -32,14 +32,33 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   return are_among(others, values);
 }
 
-/// The nodes and bytes of a program, and its budget.
-using ProgramWithin = std::tuple<NodeId, Bytes, Bytes>;
+/// The nodes and bytes of a program, its targets, where its backward part begins, and its budget.
+using ProgramWithin = std::tuple<NodeId, Bytes, std::vector<ValueId>, NodeId, Bytes>;
 
-ProgramWithin program_within(const Tape& tape, Bytes budget) {
+ProgramWithin program_within(const Tape& tape, std::span<const ValueId> targets,
+                             NodeId backward_begins, Bytes budget) {
   Bytes bytes = 0;
   for (ValueId value = 0; value < tape.value_count(); ++value) bytes += tape.bytes(value);
-  return {tape.node_count(), bytes, budget};
+  return {tape.node_count(), bytes, {targets.begin(), targets.end()}, backward_begins, budget};
 }
+
+/// The first run of a program, which found no results and kept none.
+struct FirstRun {
+  Bytes peak;
+  double seconds;   // as planned
+  double overhead;  // as `Plan::compute_overhead`
+
+  explicit FirstRun(const Report& report)
+      : peak(report.predicted_peak),
+        seconds(report.explanation->plan().simulation.cost),
+        overhead(report.compute_overhead) {}
+
+  /// True if a plan takes longer because it makes room.
+  bool is_cheaper_than(const Plan& plan) const {
+    constexpr double rounding = 1e-9;
+    return plan.simulation.cost > seconds && plan.compute_overhead() > overhead + rounding;
+  }
+};
 
 /// The run reads no value that is out of date. It computes those among its targets again.
 void begin_with_current(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -69,9 +88,9 @@ struct Engine::State {
   ProgramCache cache;
   LoopBudgets loops;
   std::optional<ResultCache> results;  // for runs that keep results
-  /// What runs with kept results may take, and nothing where that left no room for any. With
-  /// gradients it is what the first run took, which found no results and kept none.
-  std::map<ProgramWithin, std::optional<Bytes>> most_with_results;
+  /// The first runs of programs. Runs with kept results take no more. Empty where that left no room
+  /// for results.
+  std::map<ProgramWithin, std::optional<FirstRun>> first_runs;
   bool keeps_values_within_first_run = false;
   FreeMemory free = [] { return free_memory(); };
   RunObserver* observer = nullptr;
@@ -86,9 +105,10 @@ struct Engine::State {
              std::span<const ValueId> observed, double planning_seconds, const RunOptions& options,
              std::uint32_t round = 0);
 
-  /// Compiles and runs without cached results.
+  /// Compiles and runs without cached results. Throws `BudgetError` before a run that takes longer
+  /// than `first`, if any, to make room.
   Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                      const RunOptions& options);
+                      const RunOptions& options, const FirstRun* first = nullptr);
   /// Likewise. If no plan fits in addition to the present values, they are dropped. The budget
   /// named in an error then does not depend on the values that an evaluator has kept.
   Report evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
@@ -96,10 +116,10 @@ struct Engine::State {
   /// Likewise, with results kept.
   Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                          const RunOptions& options);
-  /// Runs with kept results, and keeps new ones. Throws `BudgetError` where `most` bytes are not
-  /// enough for both.
+  /// Runs with kept results, and keeps new ones. Throws `BudgetError` where the run would take more
+  /// memory or, to make room, more time than `first`, if any.
   Report evaluate_with_results(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                               const RunOptions& options, Bytes most);
+                               const RunOptions& options, const FirstRun* first);
 
   /// Compiles without running, by the whole planner unless a fast first plan is asked for. Calls
   /// `use(compilation, spec)` while the loops' memory is reserved.
@@ -164,7 +184,8 @@ Report Engine::State::run(Tape& tape, const Compilation& compiled, const Program
 }
 
 Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
-                                   NodeId backward_begins, const RunOptions& options) {
+                                   NodeId backward_begins, const RunOptions& options,
+                                   const FirstRun* first) {
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
   // Present values in the arena are copied; only their own pages stay mapped meanwhile.
   if (options.memory_budget != unlimited) runner.memory().give_up_held_arena();
@@ -173,6 +194,10 @@ Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
   const ProgramSpec spec = spec_for(targets, backward_begins, options, held);
   const LoopBudgetScope scope(tape);
   const Compilation compiled = compile_for_run(tape, spec, options);
+  const Plan& plan = *compiled.program->plan;
+  if (first != nullptr && first->is_cheaper_than(plan)) {
+    throw BudgetError(options.memory_budget, plan.predicted_peak(), plan.planner);
+  }
   const bool has_backward = backward_begins < tape.node_count();
   Report report = run(tape, compiled, spec, has_backward ? targets : std::span<const ValueId>(),
                       planning.seconds(), options);
@@ -193,10 +218,11 @@ Report Engine::State::evaluate_or_let_go(Tape& tape, std::span<const ValueId> ta
 Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targets,
                                       NodeId backward_begins, const RunOptions& options) {
   constexpr std::size_t most_programs = 64;
-  if (most_with_results.size() > most_programs) most_with_results.clear();
-  const ProgramWithin program = program_within(tape, options.memory_budget);
-  const auto known = most_with_results.find(program);
-  const bool is_known = known != most_with_results.end();
+  if (first_runs.size() > most_programs) first_runs.clear();
+  const ProgramWithin program =
+      program_within(tape, targets, backward_begins, options.memory_budget);
+  const auto known = first_runs.find(program);
+  const bool is_known = known != first_runs.end();
   if (is_known && !known->second) {
     results.reset();
     return evaluate_or_let_go(tape, targets, backward_begins, options);
@@ -205,21 +231,21 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
   const bool is_first = is_bounded && !is_known;
   if (!results || is_first) results.emplace(runner.memory().meter());
   try {
-    const Bytes most = is_known ? *known->second : options.memory_budget;
-    Report report = evaluate_with_results(tape, targets, backward_begins, options, most);
-    if (is_first) most_with_results.emplace(program, report.predicted_peak);
+    const FirstRun* const first = is_known ? &*known->second : nullptr;
+    Report report = evaluate_with_results(tape, targets, backward_begins, options, first);
+    if (is_first) first_runs.emplace(program, FirstRun(report));
     return report;
   } catch (const BudgetError&) {
     results.reset();
   }
   Report report = evaluate_or_let_go(tape, targets, backward_begins, options);
-  most_with_results.insert_or_assign(program, std::nullopt);
+  first_runs.insert_or_assign(program, std::nullopt);
   return report;
 }
 
 Report Engine::State::evaluate_with_results(Tape& tape, std::span<const ValueId> targets,
                                             NodeId backward_begins, const RunOptions& options,
-                                            Bytes most) {
+                                            const FirstRun* first) {
   std::vector<ValueId> wanted(targets.begin(), targets.end());
   try {
     results->begin(tape, wanted);
@@ -229,6 +255,13 @@ Report Engine::State::evaluate_with_results(Tape& tape, std::span<const ValueId>
     throw;
   }
   try {
+    if (!results->takes_any()) {
+      Report report = evaluate_all(tape, wanted, backward_begins, options);
+      results->end(tape);
+      report.cached = results->used();
+      return report;
+    }
+    const Bytes most = first != nullptr ? first->peak : options.memory_budget;
     RunOptions within = options;
     Bytes beside = results->held();
     Bytes at_end = 0;
@@ -242,7 +275,7 @@ Report Engine::State::evaluate_with_results(Tape& tape, std::span<const ValueId>
     // No plan fits in 0 bytes.
     if (most != unlimited)
       within.memory_budget = std::max(at_end, beside) > most ? 0 : most - beside;
-    Report report = evaluate_all(tape, wanted, backward_begins, within);
+    Report report = evaluate_all(tape, wanted, backward_begins, within, first);
     results->end(tape);
     report.memory = options.memory;
     report.cached = results->used();

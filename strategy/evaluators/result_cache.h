@@ -36,6 +36,8 @@ class ResultCache {
   Bytes at_end(const Tape& tape, std::span<const ValueId> targets) const;
   /// Whether the current run makes values to keep. They must have storage of their own.
   bool makes_any() const { return !to_keep_.empty(); }
+  /// Whether kept values take memory during the current run.
+  bool takes_any() const { return makes_any() || held() + copied() > 0; }
   /// Number of kept values that the current or last run used.
   std::uint32_t used() const { return static_cast<std::uint32_t>(put_.size()); }
 
