@@ -39,7 +39,8 @@ struct GapAttributes {
 }
 
 /// Divides the numerators of row i of a matrix. `noise`, times the scales of row and column, bounds
-/// numerators that are 0 within rounding, and `close` bounds the denominators. Returns the first column that cannot be divided, or n.
+/// numerators that are 0 within rounding, and `close` bounds the denominators. Returns the first
+/// column that cannot be divided, or n.
 template <class T>
 std::int64_t divide_row(const T* numerators, const T* w, const T* scales, std::int64_t n,
                         std::int64_t i, const GapOptions& options, double close, T* y) {

@@ -32,8 +32,8 @@ Var gap_quotients(const Var& n, const Var& w, const Var& scale, const GapOptions
 /// The scale for numerators that are made of the adjoint `dv` of vectors along `axis`.
 Var gap_scale(const Var& dv, int axis, const Where& where);
 /// Sets `noise` and `close` for the adjoint `dv` of vectors of `size` elements, which were made
-/// together with `values` and computed in `wide`. Both stay negative unless dv is known to depend on
-/// the matrix by its vectors only. A loss that depends on it in another way too, such as
+/// together with `values` and computed in `wide`. Both stay negative unless dv is known to depend
+/// on the matrix by its vectors only. A loss that depends on it in another way too, such as
 /// v·f(w)·vᵀ, may have another limit, and dv of a loss that is linear in the vectors is never 0 for
 /// every choice of them.
 void set_tolerances(GapOptions& options, const Var& dv, const Var& values, DType wide,

@@ -230,7 +230,7 @@ Var matrix_norm(const Var& x, MatrixNorm kind, bool keep_axes, Where where) {
     case MatrixNorm::nuclear:
       return of_values(sum(svdvals(x, where), {-1}, false, where));
     case MatrixNorm::spectral:
-      return of_values(max(svdvals(x, where), {-1}, false, where));
+      return of_values(select(svdvals(x, where), -1, 0, where));  // the largest
     case MatrixNorm::one:
     case MatrixNorm::infinity: {
       const int summed = kind == MatrixNorm::one ? -2 : -1;

@@ -115,8 +115,9 @@ constexpr MatmulOptions right_transposed{.transpose_b = true};
 
 Var antisymmetric(const Var& x, const Where& where) { return x - transpose(x, -2, -1, where); }
 
-/// x/s, and 0 where x = s = 0: vectors of a singular value 0 that nothing depends on.
-Var quotient_or_zero(const Var& x, const Var& s, const Where& where) {
+/// x/s. If `may_be_0`, 0 where x = s = 0: vectors of a singular value 0 that nothing depends on.
+Var quotient(const Var& x, const Var& s, bool may_be_0, const Where& where) {
+  if (!may_be_0) return x / s;
   const Var none = logical_and(equal(x, 0, where), equal(s, 0, where), where);
   return palimpsest::where(none, 0, x / palimpsest::where(none, 1, s, where), where);
 }
@@ -146,7 +147,7 @@ void pull_back_svd(const Pullback& p) {
   Var of_difference;
   Var scale;
   GapOptions options{.spectrum = Spectrum::singular_values};
-  bool may_be_0 = true;
+  bool may_be_0 = true;  // the limit of 0/0
   const auto note = [&](std::size_t i, int axis) {
     const Var dv = adjoint(i);
     scale = plus(scale, gap_scale(dv, axis, where));
@@ -155,14 +156,15 @@ void pull_back_svd(const Pullback& p) {
     may_be_0 = may_be_0 && own.close >= 0;
     options.close = std::max(options.close, own.close);
     options.noise = std::max(options.noise, own.noise);
+    return own.close >= 0;
   };
   if (p.has_adjoint(0)) {
     const Var du = adjoint(0);
     const Var turned = matmul(u, du, left_transposed, where);
     of_sum = of_difference = antisymmetric(turned, where);
-    note(0, -2);
+    const bool is_known = note(0, -2);
     if (u.shape().size(-2) > k)
-      left = quotient_or_zero(du - matmul(u, turned, {}, where), row, where);
+      left = quotient(du - matmul(u, turned, {}, where), row, is_known, where);
   }
   if (p.has_adjoint(2)) {
     const Var dvh = adjoint(2);
@@ -170,10 +172,10 @@ void pull_back_svd(const Pullback& p) {
     const Var q = antisymmetric(turned, where);
     of_difference = of_difference.defined() ? of_difference - q : -q;
     of_sum = plus(of_sum, q);
-    note(2, -1);
+    const bool is_known = note(2, -1);
     if (vh.shape().size(-1) > k) {
       const Var outside = dvh - matmul(turned, vh, left_transposed, where);
-      rest = matmul(u, quotient_or_zero(outside, column, where), {}, where);
+      rest = matmul(u, quotient(outside, column, is_known, where), {}, where);
     }
   }
   if (of_sum.defined()) {

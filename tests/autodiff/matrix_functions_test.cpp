@@ -122,6 +122,26 @@ TEST_CASE("second derivatives where values are equal are an error") {
   CHECK_THROWS_WITH(gradient(sum(g * weights), a).value(), Contains("[eigh] eigenvalues 0 and 1"));
 }
 
+TEST_CASE("vectors of a value 0 have no term only if the loss does not depend on the value") {
+  Tape tape;
+  const Var a = matrix(tape, {{2, 0}, {0, 0}, {0, 0}});
+  const auto [u, values, vh] = svd(a);
+  const Var first = slice(u, 1, {.stop = 1});
+  const Var weights = numbers(tape, {3, 3}, 6);
+  const Var projector = matmul(first, first, {.transpose_b = true});
+  // dP = e₁·duᵀ + du·e₁ᵀ with du = (0, da₂₁, da₃₁)/2.
+  const Tensor g = gradient(sum(projector * weights), a).value();
+  const Tensor w = weights.value();
+  CHECK_THAT(g.at(2), WithinAbs((w.at(1) + w.at(3)) / 2, 1e-14));
+  CHECK_THAT(g.at(3), WithinAbs(0, 1e-14));
+  // The gradient of this loss is that of Σ a·other, but the limit of 0/0 is not known.
+  const Var other = numbers(tape, {3, 2}, 7);
+  for (const Var& factors : {values, svdvals(a)}) {
+    const Var again = matmul(u * factors, vh);
+    CHECK(std::isnan(gradient(sum(again * other), a).value().at(3)));
+  }
+}
+
 TEST_CASE("the spectral norm of a singular matrix has a second derivative") {
   Tape tape;
   const Var a = matrix(tape, {{2, 0}, {0, 0}, {0, 0}});
