@@ -93,8 +93,8 @@ Tensor gradient_of_run(const RunOptions& options, Report* report = nullptr) {
 /// Whether the address space of this process is limited.
 bool limited_memory = false;
 
-/// Calls `f`, which may throw an `EnvironmentError` only, or `std::bad_alloc` where a few bytes for a
-/// container are too many: threads that start meanwhile may take the whole address space.
+/// Calls `f`, which may throw an `EnvironmentError` only, or `std::bad_alloc` where a few bytes for
+/// a container are too many: threads that start meanwhile may take the whole address space.
 void check_errors(const char* what, const std::function<void()>& f) {
   INFO(what);
   try {
