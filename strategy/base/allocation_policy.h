@@ -17,7 +17,7 @@ enum class AllocationPolicy : std::uint8_t {
   /// As `minimal_peak`, and caches results from run to run. It reuses results that depend only on
   /// leaves whose contents have not changed since the previous run, according to a 128-bit hash. It
   /// does so where something that changed reads a result, or where it was requested. They are kept
-  /// from the second run on. No step with gradients takes more than the first, which keeps none.
+  /// from the second run on. A step with gradients that keeps results takes no more than the first.
   ///
   /// Each tape is compared node by node with the one that the same engine ran before. So this is
   /// for programs that are recorded in the same way and run as a whole. Each replica has its own
