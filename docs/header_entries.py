@@ -17,7 +17,7 @@ HIDDEN = re.compile(
     r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph)|throw_(foreign|stopped)"
     r"|full_attributes|broadcast_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least"
     r"|exponential_below|softplus_of|gelu_of|gelu_tanh_\w+|(silu|mish)_(of|slope)"
-    r"|gated|one_less_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
+    r"|gated|one_less_square|bounded_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
     r"|eigen_shape|adopt|common_tape|checked_threads|is_controlled|visit_floating|visit_numeric|eager_of_execution"
     r"|\w+_adjoint|internal_check|same_line|append_fingerprint|check|Logistic|Parameters)")
 # Declarations whose formula and cost are not those of the operation of their name.
