@@ -197,15 +197,22 @@ RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand
       stand_in_(std::move(stand_in)),
       original_(std::move(original)),
       before_(innermost) {
-  if (!outer.in_use_.is_at_least(InUse::Level::computes)) {
-    use_of_outer_.emplace(outer.in_use_, tape_use::inner_program, "loop");
+  // A run may record steps of several loops at once. The first one keeps the tape for all of them.
+  const bool is_first = outer_.redirections_++ == 0;
+  if (is_first && !outer.in_use_.is_at_least(InUse::Level::computes)) {
+    try {
+      use_of_outer_.emplace(outer.in_use_, tape_use::inner_program, "loop");
+    } catch (...) {
+      --outer_.redirections_;
+      throw;
+    }
   }
   innermost = this;
-  ++outer_.redirections_;
 }
 
 RedirectedRecording::~RedirectedRecording() {
   innermost = before_;
+  use_of_outer_.reset();  // before another one can be the first
   --outer_.redirections_;
 }
 

@@ -1,5 +1,8 @@
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "checkpoint/chains/binomial.h"
@@ -307,6 +310,28 @@ TEST_CASE("the engine rejects a Var kept from a body that keeps functions of the
     check_error([&] { seen[0].value(); }, words);
     CHECK_NOTHROW(backward(sum(y)));
   }
+}
+
+TEST_CASE("steps of two loops are recorded at once, in a step of another loop") {
+  const auto gradient_of = [](bool meets, const RunOptions& options) {
+    std::atomic<int> inside = 0;
+    const auto step = [&inside, meets](const Var& in, const StepNumber& number) {
+      const double factor = 1 + 0.1 * static_cast<double>(std::int64_t{number});
+      // Waits a little for the other loop, which may run on another thread or after this one.
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(meets ? 20 : 0);
+      ++inside;
+      while (inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      --inside;
+      return tanh(in * factor);
+    };
+    Tape tape;
+    const Var x = tape.parameter(wave(1000));
+    const auto both = [step](const Var& in, const StepNumber&) {
+      return scan(in, 2, step) + scan(in * 2.0, 2, step);
+    };
+    return backward(sum(scan(x, 2, both)), options)[x];
+  };
+  CHECK(same_bits(gradient_of(true, {.threads = 2}), gradient_of(false, {.threads = 1})));
 }
 
 }  // namespace
