@@ -238,7 +238,7 @@ class Runs {
       ++part;
       add_backward(results, of_other, program, program.other_loss);
       ++part;
-      results.push_back({"last value", program.last.value()});
+      results.push_back({"last value", program.last.value().clone()});
       require_updated(program.updates, 1);
       if (cell_.outputs) {
         require(same_numbers(outputs[0], results.back().tensor), "an output is another value");
