@@ -223,16 +223,18 @@ GroupSplitting::Parts GroupSplitting::late_parts(std::uint32_t at, std::size_t p
 }
 
 bool GroupSplitting::may_split() const {
-  // Node by node, the inputs of such a node's inputs are free before it runs.
-  const auto is_wider = [&](NodeId node) {
+  // Run by itself, a node that cannot write over an input frees it before its readers run.
+  const auto takes_memory = [&](NodeId node) {
+    const ValueId made = tape_.first_output(node);
     return std::ranges::all_of(access_maps_.links(node), [&](const Link& link) {
-      return tape_.bytes(link.value) < tape_.bytes(tape_.first_output(node));
+      return tape_.dtype(link.value) != tape_.dtype(made) ||
+             tape_.bytes(link.value) < tape_.bytes(made);
     });
   };
   for (std::uint32_t at = 0; at < units_.size(); ++at) {
     if (!units_[at].duplicates.empty()) return true;
     if (units_[at].own.size() == 1) continue;
-    if (is_group(units_[at].own) && std::ranges::any_of(units_[at].own, is_wider)) return true;
+    if (is_group(units_[at].own) && std::ranges::any_of(units_[at].own, takes_memory)) return true;
     if (!early_parts(at, at).empty() || !late_parts(at, at + 1).empty()) return true;
   }
   return false;
