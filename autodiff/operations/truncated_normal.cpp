@@ -83,7 +83,7 @@ Var record_truncated_normal(const Var& mean, const Var& deviation, const Shape& 
   }
   const ValueType type{shape, mean.dtype()};
   // A deviation of 0 gives the mean, limited to [low, high]. For a mean in there, z has the ends of
-  // the limit of small deviations. For another one, any finite z will do.
+  // the limit of small deviations. For another mean, any finite z is right.
   const Var is_zero = equal(deviation, 0, where);
   const Var divisor = palimpsest::where(is_zero, 1, deviation, where);
   // No normal number is beyond 40 deviations, so this stands for infinity. Derivatives stay finite.

@@ -82,7 +82,7 @@ struct Execution::State {
     const bool counts_now = is_lazy && counts_first;
     for (int round = 0; counts_now && round < cut.micro_batches; ++round) {
       if (round > 0) record_round(parts, round);
-      // What a model has looked at must neither take memory nor keep the count of its part.
+      // Values that a model has read must neither take memory nor keep the count of its part.
       for_replicas([&](Replica& replica, std::size_t r) {
         replica.drop_values(parts[round * cut.replicas + static_cast<int>(r)]);
       });

@@ -108,12 +108,12 @@ void DistributedStep::prepare() {
   records_again_ = setting_.strategy.mode != ExecutionMode::lazy;
   for (int k = 0; !records_again_ && k < micro_batches(); ++k) {
     if (k > 0) record(k);
-    // What a model has looked at must neither take memory nor keep the count of its part.
+    // Values that a model has read must neither take memory nor keep the count of its part.
     setting_.replica.drop_values((*parts_)[k]);
   }
   count();
   if (!records_again_) return;
-  // What the means divide by must be known before they are computed.
+  // The means are computed as they are recorded, so they need their counts before.
   agree(nullptr);
   record(0);
 }

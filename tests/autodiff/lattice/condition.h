@@ -6,7 +6,7 @@
 
 namespace palimpsest::lattice {
 
-/// What rounding errors of a row grow with.
+/// The number with which rounding errors of a row grow.
 enum class Condition : std::uint8_t {
   none,
   inverse,  ///< σ₁/σₙ, the condition number of its first input, for rows that divide by factors
