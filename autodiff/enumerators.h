@@ -3,17 +3,27 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "autodiff/dtype.h"
 #include "autodiff/error.h"
 
 namespace palimpsest {
 
-/// Throws `ArgumentError` that begins with `option` if `value` is none of `known`, all enumerators
-/// of its type. A number that was converted to the type can be any other.
+/// All enumerators of an option, in their order.
 template <class E>
-void require_enumerator(E value, std::initializer_list<E> known, const std::string& option) {
-  if (std::ranges::find(known, value) != known.end()) return;
+inline constexpr std::initializer_list<E> enumerators = {};
+
+template <>
+inline constexpr std::initializer_list<DType> enumerators<DType> = {
+    DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64,
+    DType::i32, DType::i16, DType::i8,   DType::u8,  DType::boolean};
+
+/// What is wrong with a value that is none of `known`, all enumerators of its type. A number that
+/// was converted to the type can be any other.
+template <class E>
+std::string text_of_unnamed(E value, std::initializer_list<E> known) {
   const auto number = static_cast<std::underlying_type_t<E>>(value);
   std::string names;
   if constexpr (requires { name_of(value); }) {
@@ -21,8 +31,21 @@ void require_enumerator(E value, std::initializer_list<E> known, const std::stri
   } else {
     names = "the " + std::to_string(known.size()) + " names of its type";
   }
-  throw ArgumentError(option + " is " + std::to_string(number) +
-                      ", which has no name; give one of " + names);
+  return " is " + std::to_string(number) + ", which has no name; give one of " + names;
+}
+
+/// Throws `ArgumentError` that begins with `option` if `value` is none of `known`.
+template <class E>
+void require_enumerator(E value, std::initializer_list<E> known, std::string_view option) {
+  if (std::ranges::find(known, value) != known.end()) return;
+  throw ArgumentError(std::string(option) + text_of_unnamed(value, known));
+}
+/// Likewise for an option of an operation.
+template <class E>
+void require_enumerator(E value, std::initializer_list<E> known, std::string_view operation,
+                        const char* option, const Where& where) {
+  if (std::ranges::find(known, value) != known.end()) return;
+  throw ArgumentError(operation, option + text_of_unnamed(value, known), where);
 }
 
 }  // namespace palimpsest

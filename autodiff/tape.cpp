@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
 #include "autodiff/leaf_index.h"
@@ -159,6 +160,7 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
     return record(operation, own, outputs, std::move(attributes), where);
   }
   for (const ValueType& type : outputs) {
+    require_enumerator(type.dtype, enumerators<DType>, operation.name, "the dtype", blame);
     if (type.shape.is_possible()) continue;
     throw ShapeError(operation.name,
                      "no memory can hold a result of shape " + to_string(type.shape) +

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autodiff/convert.h"
+#include "autodiff/enumerators.h"
 #include "autodiff/heap_block.h"
 #include "autodiff/number_text.h"
 #include "autodiff/philox.h"
@@ -22,11 +23,14 @@ std::string to_string(const ValueType& type) {
 }
 
 Tensor::Tensor(Shape shape, DType dtype) : type_{shape, dtype} {
+  require_enumerator(dtype, enumerators<DType>, "[tensor] the dtype");
   buffer_ = allocate_buffer(type_.bytes());
 }
 
 Tensor::Tensor(Buffer buffer, Shape shape, DType dtype)
-    : buffer_(std::move(buffer)), type_{shape, dtype} {}
+    : buffer_(std::move(buffer)), type_{shape, dtype} {
+  require_enumerator(dtype, enumerators<DType>, "[tensor] the dtype");
+}
 
 Tensor Tensor::zeros(Shape shape, DType dtype) {
   Tensor result(shape, dtype);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/error.h"
 #include "autodiff/number_text.h"
 
@@ -151,6 +152,7 @@ Initializer xavier_normal(double gain) {
 
 Initializer kaiming_uniform(double gain, Fan fan) {
   require_gain(gain, "gain");
+  require_enumerator(fan, {Fan::in, Fan::out}, "[initializer] the fan");
   return [gain, fan](const ValueType& type, const Fans& fans, std::uint64_t seed) {
     return draw_uniform(type, std::sqrt(3 * kaiming_variance(gain, fans, fan)), seed);
   };
@@ -158,6 +160,7 @@ Initializer kaiming_uniform(double gain, Fan fan) {
 
 Initializer kaiming_normal(double gain, Fan fan) {
   require_gain(gain, "gain");
+  require_enumerator(fan, {Fan::in, Fan::out}, "[initializer] the fan");
   return [gain, fan](const ValueType& type, const Fans& fans, std::uint64_t seed) {
     return draw_normal(type, std::sqrt(kaiming_variance(gain, fans, fan)), 0, seed);
   };

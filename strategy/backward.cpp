@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/gradient.h"
 #include "autodiff/interpreter.h"
 #include "autodiff/recording_guards.h"
@@ -390,6 +391,9 @@ std::ostream& write_dot(std::ostream& stream, const LossAndOutputs& values,
 
 std::ostream& write_compilation(std::ostream& stream, const LossAndOutputs& values,
                                 const RunOptions& options, DumpLevel level, Where where) {
+  using enum DumpLevel;
+  require_enumerator(level, {passes, plan, instructions, native, all}, "write_compilation",
+                     "the level", where);
   return ask_of_backward(values, options, "write_compilation", where,
                          [&](Engine& engine, Tape& tape, const Recorded& recorded,
                              const RunOptions& run) -> std::ostream& {

@@ -112,6 +112,7 @@ Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Channels channels,
 }
 
 Var global_average_pool(const Var& x, Channels channels, Where where) {
+  require_position(channels, "global_average_pool", where);
   const int first = channels == Channels::first ? 2 : 1;
   Axes axes;
   for (int axis = 0; axis < spatial_axes("global_average_pool", x, where); ++axis) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/placed.h"
@@ -168,6 +169,8 @@ std::vector<Var> meshgrid(std::span<const Var> vectors, GridIndexing indexing, W
   require_some(vectors, "meshgrid", where);
   const int rank = static_cast<int>(vectors.size());
   require_axes(rank, "meshgrid", where);
+  require_enumerator(indexing, {GridIndexing::ij, GridIndexing::xy}, "meshgrid", "the indexing",
+                     where);
   const auto axis_of = [&](int vector) {
     return indexing == GridIndexing::xy && rank > 1 && vector < 2 ? 1 - vector : vector;
   };

@@ -185,6 +185,7 @@ struct Call {
     DType dtype = promote(input.dtype(), weights.dtype());
     if (offsets.defined()) dtype = promote(dtype, offsets.dtype());
     axes = spatial_axes(name, {given, dtype}, where);
+    require_position(channels, name, where);
     image = with_channels_first(given, channels);
     x = cast(input, dtype, where);
     weight = cast(weights, dtype, where);

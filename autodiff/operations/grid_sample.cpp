@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autodiff/composition.h"
+#include "autodiff/enumerators.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/image.h"
@@ -340,7 +341,12 @@ Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options,
                      "takes floating dtypes, not " + to_string(x.type()) + "; cast it first",
                      where);
   }
-  if (options.interpolation == Interpolation::cubic) {
+  using enum Interpolation;
+  require_enumerator(options.interpolation, {nearest, linear, cubic}, "grid_sample",
+                     "the interpolation", where);
+  require_enumerator(options.padding, {GridPadding::zeros, GridPadding::border}, "grid_sample",
+                     "the padding", where);
+  if (options.interpolation == cubic) {
     throw ArgumentError("grid_sample", "has no cubic interpolation; give nearest or linear", where);
   }
   const int rank = image.rank();

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <string>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/counted_mean.h"
@@ -42,6 +43,9 @@ Var difference(const Var& prediction, const Var& target, const char* operation,
 
 Var reduce_loss(const Var& losses, Reduction reduction, Where where) {
   require_value(losses, "reduce_loss", where);
+  require_enumerator(reduction,
+                     {Reduction::mean, Reduction::sum, Reduction::none, Reduction::batch_mean},
+                     "reduce_loss", "the reduction", where);
   switch (reduction) {
     case Reduction::mean:
       return mean(losses, {}, false, where);

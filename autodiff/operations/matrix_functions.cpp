@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -223,6 +224,9 @@ Var lstsq(const Var& a, const Var& b, Where where) {
 
 Var matrix_norm(const Var& x, MatrixNorm kind, bool keep_axes, Where where) {
   check_matrices("matrix_norm", x, false, where);
+  using enum MatrixNorm;
+  require_enumerator(kind, {frobenius, nuclear, spectral, one, infinity}, "matrix_norm", "the kind",
+                     where);
   const auto of_values = [&](const Var& value) {
     return keep_axes ? reshape(value, with_matrix(value.shape(), 1, 1), where) : value;
   };

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {
@@ -59,6 +60,11 @@ std::array<std::int64_t, 3> PerAxis::fill(int axes, std::int64_t missing, std::i
     result[static_cast<std::size_t>(3 - axes + axis)] = value;
   }
   return result;
+}
+
+void require_position(Channels channels, const char* operation, const Where& where) {
+  require_enumerator(channels, {Channels::first, Channels::last}, operation,
+                     "the position of channels", where);
 }
 
 Shape with_channels_first(Shape shape, Channels channels) {

@@ -37,6 +37,9 @@ enum class Channels : std::uint8_t {
   last,   ///< (batch, sizes, channels): permuted to channels first for computing, and back
 };
 
+/// Throws `ArgumentError` for a value that is none of the two.
+void require_position(Channels channels, const char* operation, const Where& where);
+
 /// An image, or its shape, converted to (batch, channels, sizes).
 Shape with_channels_first(Shape shape, Channels channels);
 Var with_channels_first(const Var& x, Channels channels, const Where& where);

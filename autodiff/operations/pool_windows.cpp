@@ -53,6 +53,7 @@ Cost pool_cost(const NodeView& node) {
 PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& kernel,
                               const PoolOptions& options, const Where& where) {
   const int axes = spatial_axes(name, x, where);
+  require_position(options.channels, name, where);
   const Shape shape = x.shape();
   const auto input = spatial_sizes(with_channels_first(shape, options.channels), 2);
   const auto kernels = kernel.fill(axes, 1, 1, name, "kernel", where);
@@ -103,6 +104,7 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
 PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
                                 Channels channels, const Where& where) {
   const int axes = spatial_axes(name, x, where);
+  require_position(channels, name, where);
   const auto input = spatial_sizes(with_channels_first(x.shape(), channels), 2);
   const auto output = sizes.fill(axes, 1, 1, name, "size", where);
   PoolAttributes pool;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/number_text.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -31,6 +32,12 @@ void require_elements(const Var& x, const Var& lines, const char* operation, con
                    "shape " + to_string(x.shape()) +
                        " has no elements to choose from; check for empty tensors first",
                    where);
+}
+
+void require_method(QuantileMethod method, const char* operation, const Where& where) {
+  using enum QuantileMethod;
+  require_enumerator(method, {linear, lower, higher, midpoint, nearest}, operation, "the method",
+                     where);
 }
 
 void require_share(double q, const char* operation, const Where& where) {
@@ -133,6 +140,7 @@ Var quantile(const Var& x, std::span<const double> qs, const QuantileOptions& op
              Where where) {
   const Var lines = quantile_lines(x, options.axis, "quantile", where);
   require_elements(x, lines, "quantile", where);
+  require_method(options.method, "quantile", where);
   const Blame blame(lines.tape().recording(), where);
   for (const double q : qs) require_share(q, "quantile", where);
   if (qs.empty()) throw ArgumentError("quantile", "there is no q; give at least one", where);
@@ -154,6 +162,7 @@ Var nanquantile(const Var& x, double q, const QuantileOptions& options, Where wh
   const Var lines = quantile_lines(x, options.axis, "nanquantile", where);
   require_elements(x, lines, "nanquantile", where);
   require_share(q, "nanquantile", where);
+  require_method(options.method, "nanquantile", where);
   const Blame blame(lines.tape().recording(), where);
   const auto [sorted, count] = count_numbers(lines, where);
   // Ranks depend on values here, so the arithmetic of `neighbours_of` is recorded. Without numbers,

@@ -53,6 +53,8 @@ Var gates_of(const Var& x, const Var& h, const CellParameters& p, const Where& w
 }
 
 Var activate(const Var& gates, CellActivation activation, const Where& where) {
+  require_enumerator(activation, {CellActivation::tanh, CellActivation::relu}, "rnn",
+                     "the activation", where);
   return activation == CellActivation::tanh ? tanh(gates, where) : relu(gates, where);
 }
 

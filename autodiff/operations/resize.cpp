@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/execute.h"
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/shares.h"
@@ -249,6 +250,9 @@ const Operation resize_operation{
 Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool factors,
               const ResizeOptions& options, const Where& where) {
   const int axes = spatial_axes(name, x, where);
+  using enum Interpolation;
+  require_enumerator(options.interpolation, {nearest, linear, cubic}, name, "the interpolation",
+                     where);
   const Shape shape = x.shape();
   const auto input = spatial_sizes(shape, 2);
   auto output = numbers.fill(axes, 1, 1, name, factors ? "factor" : "size", where);

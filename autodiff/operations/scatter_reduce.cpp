@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
@@ -208,6 +209,10 @@ std::span<const Operation* const> scatter_reduce_operations() {
 Var scatter_reduce(const Var& x, int axis, const Var& index, const Var& source,
                    ScatterReduction reduction, bool include_self, Where where) {
   const int wrapped = require_scatter(x, axis, index, source, "scatter_reduce", where);
+  require_enumerator(reduction,
+                     {ScatterReduction::sum, ScatterReduction::prod, ScatterReduction::mean,
+                      ScatterReduction::amax, ScatterReduction::amin},
+                     "scatter_reduce", "the reduction", where);
   if (x.dtype() == DType::boolean) {
     throw DTypeError("scatter_reduce",
                      "takes numbers, not " + to_string(x.type()) + "; cast it first", where);

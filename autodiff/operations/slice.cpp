@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/attributes.h"
 #include "autodiff/operations/placed.h"
@@ -309,6 +310,7 @@ Var pad(const Var& x, const std::vector<Padding>& widths, double value, Where wh
 
 Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode, Where where) {
   require_widths(x, widths, where);
+  require_enumerator(mode, {PadMode::reflect, PadMode::replicate}, "pad", "the mode", where);
   const bool mirrors = mode == PadMode::reflect;
   Var result = x;
   for (int axis = 0; axis < x.rank(); ++axis) {

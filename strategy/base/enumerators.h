@@ -2,14 +2,11 @@
 
 #include <initializer_list>
 
+#include "autodiff/enumerators.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/model.h"
 
 namespace palimpsest {
-
-/// All enumerators of an option of runs, in their order.
-template <class E>
-inline constexpr std::initializer_list<E> enumerators = {};
 
 template <>
 inline constexpr std::initializer_list<ExecutionMode> enumerators<ExecutionMode> = {
@@ -31,10 +28,6 @@ inline constexpr std::initializer_list<NativeCode> enumerators<NativeCode> = {
 template <>
 inline constexpr std::initializer_list<LossReduction> enumerators<LossReduction> = {
     LossReduction::mean, LossReduction::sum};
-template <>
-inline constexpr std::initializer_list<DType> enumerators<DType> = {
-    DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64,
-    DType::i32, DType::i16, DType::i8,   DType::u8,  DType::boolean};
 template <>
 inline constexpr std::initializer_list<PrecisionKind> enumerators<PrecisionKind> = {
     PrecisionKind::full, PrecisionKind::single, PrecisionKind::half, PrecisionKind::mixed};

@@ -8,6 +8,8 @@
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/construction.h"
+#include "autodiff/operations/convolution.h"
 #include "autodiff/operations/distance.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
@@ -207,6 +209,76 @@ TEST_CASE("argument errors name the operation, the argument and the next step") 
        },
        {"[gradient]", "2 seeds for 1 values", "give one seed per value"}},
   });
+}
+
+/// A number that no enumerator has.
+template <class E>
+E unnamed() {
+  return static_cast<E>(77);
+}
+
+TEST_CASE("values of enumerations without a name are refused") {
+  static const std::string refused = " is 77, which has no name; give one of";
+  static constexpr auto image = [](Values& v) {
+    return v.tape.constant(Tensor::zeros({1, 2, 3, 4}));
+  };
+  static constexpr auto places = [](Values& v) {
+    return v.tape.constant(Tensor::zeros({1, 3, 4, 2}));
+  };
+  static constexpr auto weights = [](Values& v) {
+    return v.tape.constant(Tensor::zeros({2, 2, 1, 1}));
+  };
+  check_words<ArgumentError>({
+      {[](Values& v) { reduce_loss(v.x, unnamed<Reduction>()); },
+       {"[reduce_loss]", "the reduction" + refused + " the 4 names"}},
+      {[](Values& v) { mse(v.x, v.x, unnamed<Reduction>()); }, {"the reduction" + refused}},
+      {[](Values& v) {
+         const Var h = v.tape.constant(Tensor::zeros({2, 3}));
+         const Var w = v.tape.constant(Tensor::zeros({3, 3}));
+         rnn_cell(v.x, h, {w, w}, unnamed<CellActivation>());
+       },
+       {"[rnn]", "the activation" + refused}},
+      {[](Values& v) { matrix_norm(v.x, unnamed<MatrixNorm>()); },
+       {"[matrix_norm]", "the kind" + refused + " the 5 names"}},
+      {[](Values& v) { pad(v.x, {{1, 1}, {0, 0}}, unnamed<PadMode>()); },
+       {"[pad]", "the mode" + refused}},
+      {[](Values& v) {
+         const Var index = v.tape.constant(Tensor::zeros({2, 3}, DType::i64));
+         scatter_reduce(v.x, 0, index, v.x, unnamed<ScatterReduction>());
+       },
+       {"[scatter_reduce]", "the reduction" + refused + " the 5 names"}},
+      {[](Values& v) {
+         grid_sample(image(v), places(v), {.interpolation = unnamed<Interpolation>()});
+       },
+       {"[grid_sample]", "the interpolation" + refused}},
+      {[](Values& v) { grid_sample(image(v), places(v), {.padding = unnamed<GridPadding>()}); },
+       {"[grid_sample]", "the padding" + refused}},
+      {[](Values& v) { resize(image(v), 5, {.interpolation = unnamed<Interpolation>()}); },
+       {"[resize]", "the interpolation" + refused + " the 3 names"}},
+      {[](Values& v) { meshgrid({v.i, v.i}, unnamed<GridIndexing>()); },
+       {"[meshgrid]", "the indexing" + refused}},
+      {[](Values& v) { quantile(v.x, 0.5, {.method = unnamed<QuantileMethod>()}); },
+       {"[quantile]", "the method" + refused + " the 5 names"}},
+      {[](Values& v) { nanquantile(v.x, 0.5, {.method = unnamed<QuantileMethod>()}); },
+       {"[nanquantile]", "the method" + refused}},
+      {[](Values& v) { convolution(image(v), weights(v), {}, {.channels = unnamed<Channels>()}); },
+       {"[convolution]", "the position of channels" + refused}},
+      {[](Values& v) { max_pool(image(v), 2, {.channels = unnamed<Channels>()}); },
+       {"[max_pool]", "the position of channels" + refused}},
+      {[](Values& v) { adaptive_max_pool(image(v), 1, unnamed<Channels>()); },
+       {"[adaptive_max_pool]", "the position of channels" + refused}},
+      {[](Values& v) { global_average_pool(image(v), unnamed<Channels>()); },
+       {"[global_average_pool]", "the position of channels" + refused}},
+      {[](Values& v) { cast(v.x, unnamed<DType>()); },
+       {"[cast]", "the dtype" + refused + " f64, f32, bf16"}},
+      {[](Values& v) { full(v.tape, {2}, 1, unnamed<DType>()); }, {"the dtype" + refused}},
+      {[](Values& v) { sum(cast(v.b, unnamed<DType>())); }, {"the dtype" + refused}},
+  });
+  CHECK(message_of<ArgumentError>([] { Tensor({2}, unnamed<DType>()); }) ==
+        "[tensor] the dtype" + refused + " f64, f32, bf16, f16, i64, i32, i16, i8, u8, bool");
+  CHECK(message_of<ArgumentError>([] {
+          Tensor::zeros({2}).to(unnamed<DType>());
+        }).starts_with("[tensor] the dtype" + refused));
 }
 
 TEST_CASE("an operation whose derivative has the wrong type is found out") {

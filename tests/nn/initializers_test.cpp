@@ -109,6 +109,9 @@ TEST_CASE("initializers keep the dtype, take empty shapes and refuse settings") 
   CHECK_THROWS_WITH(nn::init::normal(-1), Contains("give 0 or more"));
   CHECK_THROWS_WITH(nn::init::xavier_normal(-1), Contains("gain"));
   CHECK_THROWS_WITH(nn::init::truncated_normal(1, 0, 0.1), Contains("0.5 or more"));
+  const auto unnamed = static_cast<nn::init::Fan>(77);
+  CHECK_THROWS_WITH(nn::init::kaiming_normal(1, unnamed), Contains("the fan is 77"));
+  CHECK_THROWS_WITH(nn::init::kaiming_uniform(1, unnamed), Contains("the fan is 77"));
   CHECK(nn::init::truncated_normal(0, 0.1)({Shape{2}, DType::f32}, fans, 1).at(0) == 0.1F);
 }
 

@@ -61,6 +61,8 @@ TEST_CASE("levels of a log add the schedule and the instructions") {
   const std::string all = log_of({}, DumpLevel::all);
   CHECK(has(all, "    compute unit "));
   CHECK(has(all, " -> "));
+  const std::string refused = error_of([] { (void)log_of({}, static_cast<DumpLevel>(77)); });
+  CHECK(has(refused, "[write_compilation] the level is 77, which has no name"));
 }
 
 TEST_CASE("a log shows what is recomputed within a budget, the loops' states, and a refusal") {
