@@ -6,6 +6,7 @@
 #include "autodiff/operations/reduction.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {
@@ -15,20 +16,40 @@ Var wide_square(const Var& x, const Where& where) {
   return square(cast(x, compute_dtype(x.dtype()), where), where);
 }
 
-/// Σ x² over the axes of the norm y.
-Var square_of_norm(const Var& y, const Var& x, const ReduceAttributes& reduced,
-                   const Where& where) {
+Axes axes_of(const AxisMask& mask, int rank) {
   Axes axes;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    if (reduced.mask[static_cast<std::size_t>(axis)]) axes.push_back(axis);
+  for (int axis = 0; axis < rank; ++axis) {
+    if (mask[static_cast<std::size_t>(axis)]) axes.push_back(axis);
   }
-  const Var total = sum(wide_square(x, where), axes, false, where);
-  return reshape(cast(total, y.dtype(), where), y.shape(), where);
+  return axes;
 }
 
-/// a² + b².
-Var square_of_hypot(const Var& y, const Var& a, const Var& b, const Where& where) {
-  return cast(add(wide_square(a, where), wide_square(b, where), where), y.dtype(), where);
+/// The square of the value of a node from the inputs of the node. Undefined where it is no root.
+Var square_of(Tape& tape, NodeId node, const Var& root, const Where& where) {
+  constexpr std::size_t hypot = functions::position<functions::Hypot, functions::Binary>;
+  const std::size_t abs = unary_index(functions::place_of<functions::Abs>);
+  const Operation* const operation = &tape.operation(node);
+  const auto input = [&](std::size_t i) { return tape.var(tape.inputs(node)[i], where); };
+  const auto as_root = [&](const Var& y) {
+    return reshape(cast(y, root.dtype(), where), root.shape(), where);
+  };
+  if (operation == &binary_operation(hypot)) {
+    const Var b = input(1);
+    return as_root(add(wide_square(input(0), where), wide_square(b, where), where));
+  }
+  if (operation == unary_operations()[abs]) return square(input(0), where);
+  const bool is_norm = operation == norm_operations().front();
+  const bool is_deviation = operation == moment_operations()[1];
+  if (!is_norm && !is_deviation) return {};
+  const Var x = input(0);
+  const auto reduced = tape.attributes(node).as<ReduceAttributes>();  // a copy: the tape grows
+  if (is_deviation) {
+    const Operation& variance = *moment_operations()[0];
+    return as_root(record_reduction(variance, x, reduced, false, x.dtype(), where));
+  }
+  if (reduced.number != 2) return {};
+  const Axes axes = axes_of(reduced.mask, x.rank());
+  return as_root(sum(wide_square(x, where), axes, false, where));
 }
 
 /// Whether two values are recorded by the same operations on the same leaves. Looks at few nodes.
@@ -61,17 +82,11 @@ Var product_of_roots(const Var& a, const Var& b, const Where& where) {
   // In the body of a loop, the root of another tape is a number that need not be computed again.
   if (&tape != &b.tape() || &tape != &tape.recording()) return {};
   const NodeId node = a.node();
-  constexpr std::size_t hypot = functions::position<functions::Hypot, functions::Binary>;
-  const bool is_hypot = &tape.operation(node) == &binary_operation(hypot);
-  if (!is_hypot && &tape.operation(node) != norm_operations().front()) return {};
   if (tape.is_blocked(node) || !is_floating(a.dtype()) ||
       !are_recorded_alike(tape, a.id(), b.id())) {
     return {};
   }
-  const Var x = tape.var(tape.inputs(node)[0], where);
-  if (is_hypot) return square_of_hypot(a, x, tape.var(tape.inputs(node)[1], where), where);
-  const auto reduced = tape.attributes(node).as<ReduceAttributes>();  // a copy: the tape grows
-  return reduced.number == 2 ? square_of_norm(a, x, reduced, where) : Var();
+  return square_of(tape, node, a, where);
 }
 
 }  // namespace palimpsest

@@ -38,6 +38,10 @@ TEST_CASE("squares of roots have a second derivative where the root has none") {
       {"norm, axis kept", [](const Var& x) { return norm(x, 2, {0}, true); }, 2, 0},
       {"matrix_norm", [](const Var& x) { return matrix_norm(reshape(x, {1, 3})); }, 2, 0},
       {"hypot", [](const Var& x) { return hypot(x, x * 2.0); }, 10, 0},
+      {"abs", [](const Var& x) { return abs(x); }, 2, 0},
+      {"standard_deviation", [](const Var& x) { return standard_deviation(x); }, 2.0 / 3, -1.0 / 3},
+      {"standard_deviation of all, axis kept",
+       [](const Var& x) { return standard_deviation(x, {0}, 0, true); }, 4.0 / 9, -2.0 / 9},
   };
   for (const auto& [name, root, diagonal, beside] : rows) {
     CAPTURE(name);
@@ -61,7 +65,9 @@ TEST_CASE("squares of roots have the value, type and shape of the square") {
     const Var x = tape.parameter(given.to(dtype));
     const Var other = tape.parameter(Tensor::normal({3, 4}, 6, 0, 1, dtype));
     const double tolerance = dtype == DType::f64 ? 1e-14 : dtype == DType::f32 ? 1e-6 : 5e-2;
-    for (const Var& root : {norm(x, 2, {1}), norm(x, 2, {0}, true), hypot(x, other), norm(x)}) {
+    for (const Var& root :
+         {norm(x, 2, {1}), norm(x, 2, {0}, true), hypot(x, other), norm(x), abs(x),
+          standard_deviation(x, {1}), standard_deviation(x, {0}, 0, true)}) {
       const Var y = square(root);
       CHECK(y.type() == root.type());
       const Tensor expected = square(tape.constant(root.value())).value();
