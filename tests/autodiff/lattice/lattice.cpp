@@ -329,7 +329,8 @@ void check(const OperationRow& row, const Points& points, DType dtype, const Lim
       Check(row, points, dtype, order, limits, findings).run();
     }
   } catch (const ArgumentError&) {
-    ++findings.refused;  // for example a matrix that has no factor
+    ++findings.refused;
+    findings.refusing.insert(row.operation);
   }
 }
 

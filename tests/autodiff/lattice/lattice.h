@@ -22,9 +22,10 @@ struct Limits {
 
 struct Findings {
   std::vector<std::string> complaints;
-  std::set<std::string> checked;  ///< operations with derivatives or values that were checked
-  std::set<std::string> rows;     ///< "operation: label" of the same
-  std::set<std::string> used;     ///< conventions that were needed
+  std::set<std::string> checked;   ///< operations with derivatives or values that were checked
+  std::set<std::string> rows;      ///< "operation: label" of the same
+  std::set<std::string> refusing;  ///< operations that refuse some points
+  std::set<std::string> used;      ///< conventions that were needed
   std::int64_t derivatives = 0;
   std::int64_t conventions = 0;  ///< derivatives that equal a convention only
   std::int64_t unknown = 0;      ///< derivatives where the value is not finite on either side
