@@ -213,7 +213,7 @@ class PipelineRunner::Run {
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::function<void(std::uint32_t)> after_step_;  // none without messages
-  std::string thread_problem_;  // why there are fewer threads than asked for
+  std::string thread_problem_;                     // why there are fewer threads than asked for
   std::optional<RunControl> control_;
   NativeCode native_;
 };
