@@ -22,20 +22,20 @@ struct GapOptions {
   bool operator==(const GapOptions&) const = default;
 };
 
-/// nᵢⱼ/(wⱼ − wᵢ) at (i, j) and 0 on the diagonal, for n (…, n, n) and sorted eigenvalues or
-/// singular values w (…, n). `scale` (…, n) holds the sizes of the terms whose rounding errors n
-/// has. The operation that made w was recorded at `where`. When computed, throws `ArgumentError` if
-/// two of w are equal and their numerator is not 0 within rounding. The derivatives have no 0/0.
+/// The matrix nᵢⱼ/(wⱼ − wᵢ), 0 on the diagonal. n is (…, n, n). w (…, n) holds sorted eigenvalues
+/// or singular values. `scale` (…, n) holds the sizes of the terms whose rounding errors n has. The
+/// operation that made w was recorded at `where`. When computed, throws `ArgumentError` if two of w
+/// are equal and their numerator is not 0 within rounding. The derivatives have no 0/0.
 Var gap_quotients(const Var& n, const Var& w, const Var& scale, const GapOptions& options,
                   const Where& where);
 
 /// The scale for numerators that are made of the adjoint `dv` of vectors along `axis`.
 Var gap_scale(const Var& dv, int axis, const Where& where);
-/// Sets `noise` and `close` for the adjoint `dv` of vectors of `size` elements, which were made
-/// together with `values` and computed in `wide`. Both stay negative unless dv is known to depend
-/// on the matrix by its vectors only. A loss that depends on it in another way too, such as
-/// v·f(w)·vᵀ, may have another limit, and dv of a loss that is linear in the vectors is never 0 for
-/// every choice of them.
+/// Sets `noise` and `close` for the adjoint `dv` of vectors. The vectors have `size` elements, were
+/// made together with `values`, and were computed in `wide`. Both numbers stay negative unless dv
+/// is known to depend on the matrix by its vectors only. A loss that depends on it in another way
+/// too, such as v·f(w)·vᵀ, may have another limit. dv of a loss that is linear in the vectors is
+/// never 0 for every choice of them.
 void set_tolerances(GapOptions& options, const Var& dv, const Var& values, DType wide,
                     std::int64_t size);
 

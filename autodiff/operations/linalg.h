@@ -93,10 +93,10 @@ struct Eigh {
 /// is lower triangular.
 ///
 /// Throws `ArgumentError` when computed if the iteration does not converge, for example if elements
-/// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal, except for
-/// losses that do not depend on which vectors of their space are chosen, nor on `a` in another way,
-/// as v·f(w)·vᵀ does. For these, too, it throws it in second derivatives, loops and checkpoints.
-/// The first derivative of the eigenvalues always exists.
+/// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal. There is one
+/// exception: a loss that does not depend on which vectors of their space are chosen, nor on `a` in
+/// another way, as v·f(w)·vᵀ does. In second derivatives, loops and checkpoints the adjoint throws
+/// it for such a loss too. The first derivative of the eigenvalues always exists.
 Eigh eigh(const Var& a, Where where = Where::current());
 
 /// The result of `svd`.

@@ -62,8 +62,7 @@ struct MovedProducers {
 
 /// The access maps of elementwise nodes, looking through nodes that only move elements. A data
 /// movement node need not run, unless others read it too. The same holds for a product that is
-/// fused into a sum, a node with a fused epilogue, and nodes that are moved to their
-/// reader.
+/// fused into a sum, a node with a fused epilogue, and nodes that are moved to their reader.
 class AccessMaps {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the targets, and `present` the values that
