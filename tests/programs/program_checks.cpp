@@ -117,7 +117,8 @@ class Runs {
                                      ? reached_.first > before.first
                                      : cell_.precision || cell_.hybrid_parts || reached_ > before;
         require(refusals_left-- > 0 && (named == 0 || comes_later),
-                "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
+                "a smallest budget of " + std::to_string(named) + " was named, and then " + then +
+                    ": " + error.what());
         before = reached_;
         options_.memory_budget = named = error.smallest_feasible();
         if (computes_early && most_refusals - refusals_left > few_refusals) {
