@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "strategy/base/updates.h"
 #include "strategy/execution/precision/precise.h"
 
 namespace palimpsest {
@@ -41,6 +42,10 @@ void BatchCounts::begin(std::size_t parts) {
   means_.resize(parts);
   for (CountedMeans& means : means_) means.begin();
   expected_.reset();
+}
+
+void BatchCounts::keep_for(std::size_t part, const LossAndOutputs& values) {
+  means_[part].keep_for(all_of(values));
 }
 
 std::vector<double> BatchCounts::count() {

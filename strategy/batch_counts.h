@@ -24,6 +24,9 @@ class BatchCounts {
   void begin(std::size_t parts);
   /// The means that part `part` has recorded.
   CountedMeans& of(std::size_t part) { return means_[part]; }
+  /// Forgets the means of a part that its loss and its outputs do not depend on. They need no
+  /// counts.
+  void keep_for(std::size_t part, const LossAndOutputs& values);
   /// Whether the first part has recorded any.
   bool any() const { return !means_.empty() && !means_[0].empty(); }
 

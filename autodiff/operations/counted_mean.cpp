@@ -19,34 +19,18 @@ struct CountAttributes {
   bool operator==(const CountAttributes&) const = default;
 };
 
-/// The nodes that `value` depends on, in order. Nothing if one of them is a leaf without a value.
-std::optional<std::vector<NodeId>> nodes_behind(const Var& value) {
-  const Tape& tape = value.tape();
-  std::vector<NodeId> found{value.node()};
-  std::vector<bool> known(tape.node_count());
-  known[found.front()] = true;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const NodeId node = found[i];
-    if (tape.is_leaf(node) && !tape.has_value(tape.first_output(node))) return {};
-    for (const ValueId input : tape.inputs(node)) {
-      const NodeId producer = tape.producer(input);
-      if (!known[producer]) found.push_back(producer);
-      known[producer] = true;
-    }
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 /// Records the nodes that `value` depends on again. Returns the copy of `value`, or an empty handle
 /// where one of them is a leaf without a value, as in the body of a loop.
 Var copy_to(Tape& to, const Var& value) {
   const Tape& from = value.tape();
-  const std::optional<std::vector<NodeId>> nodes = nodes_behind(value);
-  if (!nodes) return {};
+  const std::vector<bool> behind = nodes_behind({&value, 1});
+  for (NodeId node = 0; node < from.node_count(); ++node) {
+    if (behind[node] && from.is_leaf(node) && !from.has_value(from.first_output(node))) return {};
+  }
   std::map<ValueId, Var> copies;
   const auto map = [&](ValueId original, const Var& copy) { copies.insert({original, copy}); };
-  for (const NodeId node : *nodes) {
+  for (NodeId node = 0; node < from.node_count(); ++node) {
+    if (!behind[node]) continue;
     const ValueId first = from.first_output(node);
     if (from.is_leaf(node)) {
       const ValueType type = from.type(first);
@@ -92,6 +76,17 @@ Var divide_by_count(const Var& total, const Var& count, const Where& where) {
   return divide(total, divisor, where);
 }
 
+std::vector<bool> nodes_behind(std::span<const Var> values) {
+  const Tape& tape = values.front().tape();
+  std::vector<bool> behind(tape.node_count());
+  for (const Var& value : values) behind[value.node()] = true;
+  for (NodeId node = tape.node_count(); node-- > 0;) {
+    if (!behind[node]) continue;
+    for (const ValueId input : tape.inputs(node)) behind[tape.producer(input)] = true;
+  }
+  return behind;
+}
+
 CountedMeans::Recording::Recording(Tape& tape, CountedMeans& means)
     : tape_(tape), means_(means), before_(innermost) {
   innermost = this;
@@ -124,9 +119,18 @@ Var CountedMeans::divisor_of(const Var& count, const Where& where) {
     if (tape_ == nullptr) tape_ = std::make_shared<Tape>();
     copy = copy_to(*tape_, count);
   }
-  means_.push_back({copy, divisor, where});
   const Var given = count.tape().constant(divisor, {}, where);
+  means_.push_back({copy, divisor, given, where});
   return palimpsest::where(greater_equal(given, 0, where), given, count, where);
+}
+
+void CountedMeans::keep_for(std::span<const Var> values) {
+  if (known_ || means_.empty()) return;
+  const std::vector<bool> behind = nodes_behind(values);
+  const Tape& tape = values.front().tape();
+  std::erase_if(means_, [&](const Mean& mean) {
+    return mean.given.belongs_to(tape) && !behind[mean.given.node()];
+  });
 }
 
 std::vector<Var> CountedMeans::counts() const {

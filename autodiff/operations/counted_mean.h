@@ -24,6 +24,9 @@ std::optional<CountMark> count_mark(const Tape& tape, NodeId node);
 /// Marks a value as such a divisor, and returns the marked value.
 Var marked(const Var& divisor, CountMark mark, const Where& where);
 
+/// By node of their tape: whether one of the values depends on it.
+std::vector<bool> nodes_behind(std::span<const Var> values);
+
 /// The means of one recorded part of a batch that divide by a count, in the order in which they
 /// were recorded. The count of a part is known when the part is recorded. What its mean has to
 /// divide by is known when the counts of all parts are. Until then a mean divides by its own count.
@@ -61,6 +64,9 @@ class CountedMeans {
 
   /// Forgets all means. Those recorded next divide by `divisors`, if given, one for each.
   void begin(std::optional<std::vector<double>> divisors = {});
+  /// Forgets means that none of the values depends on: nothing computes them. Those of bodies of
+  /// checkpoints stay, and so do all where `begin` was given divisors.
+  void keep_for(std::span<const Var> values);
   std::size_t size() const { return means_.size(); }
   bool empty() const { return means_.empty(); }
 
@@ -77,6 +83,7 @@ class CountedMeans {
   struct Mean {
     Var count;       // on `tape_`; undefined in the body of a loop
     Tensor divisor;  // negative: the count of the part
+    Var given;       // the divisor on the tape of the part
     Where where;
   };
 

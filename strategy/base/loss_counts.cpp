@@ -15,17 +15,6 @@ bool has_marks(const Tape& tape) {
   return false;
 }
 
-std::vector<bool> nodes_behind(const Var& loss) {
-  const Tape& tape = loss.tape();
-  std::vector<bool> behind(tape.node_count());
-  behind[loss.node()] = true;
-  for (NodeId node = loss.node() + 1; node-- > 0;) {
-    if (!behind[node]) continue;
-    for (const ValueId input : tape.inputs(node)) behind[tape.producer(input)] = true;
-  }
-  return behind;
-}
-
 /// Whether the loss depends on examples other than through counted means. Constants of several
 /// elements and random numbers count as examples.
 bool depends_on_examples(const Var& loss) {
@@ -55,7 +44,7 @@ bool depends_on_examples(const Var& loss) {
 RecordedCounts::RecordedCounts(const Var& loss) {
   Tape& tape = loss.tape();
   if (!has_marks(tape)) return;
-  const std::vector<bool> behind = nodes_behind(loss);
+  const std::vector<bool> behind = nodes_behind({&loss, 1});
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (count_mark(tape, node) != CountMark::own) continue;
     // The count that a checkpoint returns is marked beside its loss.

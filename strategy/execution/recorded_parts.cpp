@@ -44,6 +44,7 @@ void RecordedParts::record(int part) {
   // Parts may run at the same time, so none of them may update.
   recorded.updates.assign(tape.updates().begin(), tape.updates().end());
   append_updates(*recorded.values);
+  if (is_cut()) setting_.counts.keep_for(static_cast<std::size_t>(part), *recorded.values);
   tape.forget_updates();
 }
 

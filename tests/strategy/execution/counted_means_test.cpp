@@ -257,6 +257,31 @@ TEST_CASE("counted means: an execution returns the counts of its batch, for an a
   CHECK(counts.has_other_terms);
 }
 
+TEST_CASE("counted means: those that a loss does not depend on are not counted") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var wide = tanh(broadcast_to(sum(b[0]), {1000}));
+    weighted_mean(sum(square(wide)), sum(where(wide > 0.1, 1.0, 0.25)));
+    return sum(square(p[0])) + sum(square(p[1]));
+  };
+  for (const ExecutionStrategy& way : ways_to_cut(2)) {
+    if (way.mode != ExecutionMode::lazy) continue;  // others compute all that is recorded
+    CAPTURE(way.summary());
+    ExecutionStrategy strategy = way;
+    strategy.run.memory_budget = 1;
+    const auto gradients = [&] {
+      return Execution(strategy).gradients(model.loss, model.parameters, model.batch);
+    };
+    try {
+      gradients();
+    } catch (const BudgetError& error) {
+      strategy.run.memory_budget = error.smallest_feasible();
+    }
+    CHECK(strategy.run.memory_budget < 4000);
+    CHECK(gradients().counts().empty());
+  }
+}
+
 TEST_CASE_METHOD(FourThreads,
                  "counted means: estimates are exact, and recommend cuts such batches") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);
