@@ -213,7 +213,7 @@ def short_tables():
     half = mpf(1) / 2
     yield Table("TanhTable", "tanh(a)", tanh, 7, "-0.08", "1.54", "9.2", [0, 1], count=8)
     yield Table("ErfTable", "erf(a)", erf, 6, "-0.25", "2.89", "3.93", [0], slope=1, count=8)
-    yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 9, "-0.005", "0.52", "17.2", [half], count=8,
+    yield Table("SigmoidTable", "sigmoid(−a)", lambda a: logistic(-a), 9, "-0.005", "0.5175", "17.4", [half], count=8,
                 place=0.9)
     first = [rounded(log(2)), -half]
     yield Table("SoftplusTable", "softplus(−a)", lambda a: log1p(exp(-a)), 9, "-0.005", "0.52", "17.2", first,

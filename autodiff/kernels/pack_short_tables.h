@@ -56,30 +56,30 @@ struct ErfTable {
 
 /// sigmoid(−a)
 struct SigmoidTable {
-  static constexpr float end = 0x1.133334p4F, square = -0x1.47ae14p-8F, linear = 0x1.0a3d7p-1F;
+  static constexpr float end = 0x1.166666p4F, square = -0x1.47ae14p-8F, linear = 0x1.08f5c2p-1F;
   static constexpr float slope = 0;
-  static constexpr TableRow centers = {0x00000000, 0x40315ab8, 0x409b16f6, 0x40e090a0,
-                                       0x4114c93a, 0x413b5ad0, 0x416462f6, 0x41877637};
-  static constexpr TableRow coefficients[] = {{0x3f000000, 0x3d7143d1, 0x3bff6659, 0x3a6aa6a8,
-                                               0x38bfe15b, 0x3709ce8e, 0x3529b011, 0x333e2ee4},
-                                              {0xbe800000, 0xbd630dc5, 0xbbfd68be, 0xba6a70e3,
-                                               0xb8bfdcdd, 0xb709ce44, 0xb529b00b, 0xb33e2ee5},
-                                              {0xb2b438de, 0x3cc84e3b, 0x3b797577, 0x39ea056e,
-                                               0x383fd3e2, 0x3689cdb3, 0x34a9b002, 0x32be2eeb},
-                                              {0x3caaab99, 0xbbca0c54, 0xbaa11a4d, 0xb91b7494,
-                                               0xb77facb5, 0xb5b7bb02, 0xb3e23edf, 0xb1fd9278},
-                                              {0xb6757b3c, 0x3a32ea73, 0x3996df2b, 0x381a58c2,
-                                               0x367f7dc1, 0x34b7b6da, 0x32e23f15, 0x30fd9376},
-                                              {0xbb0780ce, 0x390f4a91, 0xb850bcb1, 0xb6f31e17,
-                                               0xb54c5626, 0xb3933efb, 0xb1b57def, 0xafcb83c9},
-                                              {0xb82408bb, 0xb8ae6b46, 0x36d6d13c, 0x359f9e60,
-                                               0x340554fe, 0x323efa71, 0x3069013d, 0x2e81df9d},
-                                              {0x398cebd0, 0x3783a6f1, 0x34da9379, 0xb4191498,
-                                               0xb2ad6710, 0xb1032220, 0xaf28c4e0, 0xad4154a8},
-                                              {0xb84eb76f, 0xb69caac0, 0x347eaaaa, 0x32d38db9,
-                                               0x308d88e7, 0x2e883abc, 0x2c2aef0c, 0x29c923b3},
-                                              {0xb5c34cc4, 0xb62b1f8b, 0x341d6fe6, 0x2eb635f3,
-                                               0xb0150d26, 0xae781651, 0xaca4c324, 0xaabea943}};
+  static constexpr TableRow centers = {0x00000000, 0x4032433a, 0x409beae4, 0x40e1d26c,
+                                       0x4115a9cb, 0x413c86e8, 0x4165ea21, 0x4188faf4};
+  static constexpr TableRow coefficients[] = {{0x3f000000, 0x3d6e1017, 0x3bf8ed43, 0x3a619eb5,
+                                               0x38b5a4f6, 0x3700124d, 0x351a3b7a, 0x331d4d93},
+                                              {0xbe800000, 0xbd6039f8, 0xbbf70929, 0xba616cff,
+                                               0xb8b5a0ef, 0xb700120d, 0xb51a3b75, 0xb31d4d94},
+                                              {0xb2bb597a, 0x3cc62974, 0x3b73484d, 0x39e109a6,
+                                               0x383598e3, 0x36801190, 0x349a3b6e, 0x329d4d9b},
+                                              {0x3caaaba1, 0xbbc8c55d, 0xba9d3e43, 0xb915823a,
+                                               0xb7720b74, 0xb5aac06e, 0xb3cda396, 0xb1d1bb6d},
+                                              {0xb67c6f92, 0x3a355952, 0x399383ef, 0x38147b70,
+                                               0x3671df92, 0x34aabc60, 0x32cda390, 0x30d1bbd0},
+                                              {0xbb077a9e, 0x39079a73, 0xb84ce24e, 0xb6ea0452,
+                                               0xb54177db, 0xb388db3d, 0xb1a4f73b, 0xafa86fd9},
+                                              {0xb8271f4d, 0xb8abe557, 0x36d5f123, 0x3599d9a7,
+                                               0x33fcbdd8, 0x3231648e, 0x3053b9af, 0x2e55713e},
+                                              {0x398d5bbe, 0x377ad045, 0x34d0f915, 0xb413e92d,
+                                               0xb2a366ae, 0xb0f45820, 0xaf199ef6, 0xad23dec4},
+                                              {0xb850d0e6, 0xb6a9b47b, 0x3484aec6, 0x32cbbdbb,
+                                               0x308b0172, 0x2e762f90, 0x2c154a1c, 0xa6752d8f},
+                                              {0xb5b2b38d, 0xb62bb09b, 0x3419dd9c, 0xae32a1a0,
+                                               0xb00c49e7, 0xae67ad2e, 0xac963ae5, 0xaaa309a0}};
 };
 
 /// softplus(−a)
