@@ -249,7 +249,9 @@ struct Execution::State {
       *peak += beside;
     }
     sum.threads = threads;
-    sum.thread_problem = thread_problem(strategy.run.threads);
+    if (strategy.parallelism != ParallelMode::none) {
+      sum.thread_problem = thread_problem(strategy.run.threads);
+    }
     sum.replicas = static_cast<int>(replicas.size());
     sum.micro_batches = cut.micro_batches;
     if (strategy.run.memory_budget != unlimited) sum.budget = strategy.run.memory_budget;

@@ -71,7 +71,6 @@ void append_run(Report& report, const Report& run) {
   }
   report.planning_seconds += run.planning_seconds;
   report.run_seconds += run.run_seconds;
-  if (report.thread_problem.empty()) report.thread_problem = run.thread_problem;
   add_counts(report, run);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/stopwatch.h"
@@ -100,6 +101,7 @@ Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> mic
   Report report = runner_.run(flow.plan(), flow.order(), micro_batches, take, strategy_.run);
   report.run_seconds = running.seconds();
   report.threads = threads_;
+  report.thread_problem = thread_problem(strategy_.run.threads);
   report.measured_peak += outputs.peak_reserved();
   report.measured_live_peak += outputs.peak();
   flow.describe(report);

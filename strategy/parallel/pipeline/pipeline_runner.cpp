@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "autodiff/usable_threads.h"
 #include "strategy/base/named_errors.h"
 #include "strategy/run/report_of.h"
 #include "strategy/run/run_control_of.h"
@@ -64,7 +63,6 @@ class PipelineRunner::Run {
         take_(take),
         timeline_(order.tasks().size()),
         stages_(plan.stages.size()),
-        thread_problem_(thread_problem(options.threads)),
         control_(run_control_of(options, steps())),
         native_(decided(options.native)) {
     for (std::size_t task = 0; task < timeline_.size(); ++task) {
@@ -94,7 +92,6 @@ class PipelineRunner::Run {
 
   Report report() {
     Report report;
-    report.thread_problem = thread_problem_;
     for (const Report::StageTask& done : timeline_) {
       if (!plan_.stage || done.stage == *plan_.stage) report.timeline.push_back(done);
     }
@@ -213,7 +210,6 @@ class PipelineRunner::Run {
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::function<void(std::uint32_t)> after_step_;  // none without messages
-  std::string thread_problem_;                     // why there are fewer threads than asked for
   std::optional<RunControl> control_;
   NativeCode native_;
 };
