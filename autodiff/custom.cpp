@@ -3,6 +3,7 @@
 #include <new>
 #include <type_traits>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/in_use.h"
 #include "autodiff/run_scope.h"
 
@@ -138,6 +139,8 @@ CustomOperation::CustomOperation(CustomDefinition definition, Where where) {
     throw ArgumentError(definition.name,
                         "the operation has no forward function; set it in the definition", where);
   }
+  require_enumerator(definition.half, {HalfSupport::widened, HalfSupport::native}, definition.name,
+                     "its support of 16 bits", where);
   state_ = std::make_shared<const State>(std::move(definition));
 }
 

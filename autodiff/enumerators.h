@@ -20,8 +20,8 @@ inline constexpr std::initializer_list<DType> enumerators<DType> = {
     DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64,
     DType::i32, DType::i16, DType::i8,   DType::u8,  DType::boolean};
 
-/// What is wrong with a value that is none of `known`, all enumerators of its type. A number that
-/// was converted to the type can be any other.
+/// The text of an error about a value without a name. `known` has all enumerators of its type; a
+/// cast from a number can make others.
 template <class E>
 std::string text_of_unnamed(E value, std::initializer_list<E> known) {
   const auto number = static_cast<std::underlying_type_t<E>>(value);

@@ -1,8 +1,8 @@
 #include "strategy/batch_counts.h"
 
+#include <algorithm>
 #include <string>
 
-#include "strategy/base/updates.h"
 #include "strategy/execution/precision/precise.h"
 
 namespace palimpsest {
@@ -44,22 +44,47 @@ void BatchCounts::begin(std::size_t parts) {
   expected_.reset();
 }
 
-void BatchCounts::keep_for(std::size_t part, const LossAndOutputs& values) {
-  means_[part].keep_for(all_of(values));
+void BatchCounts::note_needs(std::size_t part, const LossAndOutputs& values) {
+  means_[part].note_needs(values.loss, values.outputs);
+}
+
+bool BatchCounts::any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const {
+  return std::ranges::any_of(means_, [&](const CountedMeans& part) { return (part.*has)(mean); });
 }
 
 std::vector<double> BatchCounts::count() {
-  std::vector<double> sums(means_[0].size());
+  const std::size_t size = means_[0].size();
+  for (const CountedMeans& means : means_) require_equal(size, means.size());
+  std::vector<double> sums(size, -1);
+  std::vector<bool> is_needed(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    is_needed[i] = counts_all_ || any_part(i, &CountedMeans::is_needed);
+    if (is_needed[i]) sums[i] = 0;
+  }
   for (CountedMeans& means : means_) {
-    require_equal(sums.size(), means.size());
     const std::vector<Var> counts = means.counts();
+    std::vector<Var> needed;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (is_needed[i]) needed.push_back(counts[i]);
+    }
+    if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
-    evaluate(counts, options_);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += counts[i].item();
+    evaluate(needed, options_);
+    for (std::size_t i = 0; i < size; ++i) {
+      if (is_needed[i]) sums[i] += counts[i].item();
+    }
     means.forget_counts();
   }
-  evaluator_->release_memory();
+  if (evaluator_ != nullptr) evaluator_->release_memory();
   return sums;
+}
+
+std::vector<double> BatchCounts::of_loss(std::span<const double> whole) const {
+  std::vector<double> counts;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (any_part(i, &CountedMeans::is_in_loss)) counts.push_back(whole[i]);
+  }
+  return counts;
 }
 
 void BatchCounts::share(std::span<const double> whole, std::span<const double> weights) {

@@ -24,21 +24,24 @@ class BatchCounts {
   void begin(std::size_t parts);
   /// The means that part `part` has recorded.
   CountedMeans& of(std::size_t part) { return means_[part]; }
-  /// Forgets the means of a part that its loss and its outputs do not depend on. They need no
-  /// counts.
-  void keep_for(std::size_t part, const LossAndOutputs& values);
+  /// Notes which means the values of a part depend on. Those that no part needs are not counted.
+  void note_needs(std::size_t part, const LossAndOutputs& values);
+  /// Counts all means, needed or not, for processes that count alike.
+  void count_all() { counts_all_ = true; }
   /// Whether the first part has recorded any.
   bool any() const { return !means_.empty() && !means_[0].empty(); }
 
-  /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. Throws
-  /// `ArgumentError` where parts have recorded different numbers of means, and for a mean in a body
-  /// of a loop.
+  /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
+  /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
+  /// different numbers of means, and for a mean in a body of a loop.
   std::vector<double> count();
   /// Makes the recorded parts divide by their shares of the whole counts. `weights` has the factors
   /// of the parts.
   void share(std::span<const double> whole, std::span<const double> weights);
   /// Likewise, but for parts that are recorded again, for tapes that compute while they record.
   void share_with_later(std::span<const double> whole, std::span<const double> weights);
+  /// Those of the whole counts that the loss divides by.
+  std::vector<double> of_loss(std::span<const double> whole) const;
   /// Throws `ArgumentError` unless the part that was recorded again has as many means as before.
   void require_as_many(std::size_t part) const;
 
@@ -46,11 +49,14 @@ class BatchCounts {
   const std::shared_ptr<EngineEvaluator>& evaluator();
 
  private:
+  bool any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const;
+
   RunOptions options_;
   std::optional<Precision> precision_;
   std::shared_ptr<EngineEvaluator> evaluator_;  // null before it is needed
-  std::optional<std::size_t> expected_;         // means of each part that is recorded again
-  std::vector<CountedMeans> means_;             // by part
+  bool counts_all_ = false;
+  std::optional<std::size_t> expected_;  // means of each part that is recorded again
+  std::vector<CountedMeans> means_;      // by part
 };
 
 /// The factors of parts with these numbers of examples in the sum that is the loss of a batch of

@@ -124,13 +124,17 @@ Var CountedMeans::divisor_of(const Var& count, const Where& where) {
   return palimpsest::where(greater_equal(given, 0, where), given, count, where);
 }
 
-void CountedMeans::keep_for(std::span<const Var> values) {
-  if (known_ || means_.empty()) return;
-  const std::vector<bool> behind = nodes_behind(values);
-  const Tape& tape = values.front().tape();
-  std::erase_if(means_, [&](const Mean& mean) {
-    return mean.given.belongs_to(tape) && !behind[mean.given.node()];
-  });
+void CountedMeans::note_needs(const Var& loss, std::span<const Var> values) {
+  if (means_.empty()) return;
+  const std::vector<bool> behind_loss = nodes_behind({&loss, 1});
+  std::vector<Var> all(values.begin(), values.end());
+  all.push_back(loss);
+  const std::vector<bool> behind_all = nodes_behind(all);
+  for (Mean& mean : means_) {
+    if (!mean.given.belongs_to(loss.tape())) continue;  // of a body
+    mean.is_in_loss = behind_loss[mean.given.node()];
+    mean.is_needed = behind_all[mean.given.node()];
+  }
 }
 
 std::vector<Var> CountedMeans::counts() const {

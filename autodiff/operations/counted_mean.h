@@ -64,9 +64,11 @@ class CountedMeans {
 
   /// Forgets all means. Those recorded next divide by `divisors`, if given, one for each.
   void begin(std::optional<std::vector<double>> divisors = {});
-  /// Forgets means that none of the values depends on: nothing computes them. Those of bodies of
-  /// checkpoints stay, and so do all where `begin` was given divisors.
-  void keep_for(std::span<const Var> values);
+  /// Notes which means the loss depends on, and which ones it or another of the values depends on.
+  /// Nothing computes the rest. Means in bodies of checkpoints and loops count as needed.
+  void note_needs(const Var& loss, std::span<const Var> values);
+  bool is_needed(std::size_t mean) const { return means_[mean].is_needed; }
+  bool is_in_loss(std::size_t mean) const { return means_[mean].is_in_loss; }
   std::size_t size() const { return means_.size(); }
   bool empty() const { return means_.empty(); }
 
@@ -74,7 +76,8 @@ class CountedMeans {
   /// `ArgumentError` for a mean in a body of a loop, whose count is not known before it runs.
   const std::shared_ptr<Tape>& tape() const { return tape_; }
   std::vector<Var> counts() const;
-  /// Sets what the recorded means divide by, one number for each. Call before they are computed.
+  /// Sets what the recorded means divide by, one number for each; the count of the part where it is
+  /// negative. Call before they are computed.
   void divide_by(std::span<const double> divisors) const;
   /// Releases what `counts` needs.
   void forget_counts();
@@ -85,6 +88,8 @@ class CountedMeans {
     Tensor divisor;  // negative: the count of the part
     Var given;       // the divisor on the tape of the part
     Where where;
+    bool is_needed = true;
+    bool is_in_loss = true;
   };
 
   /// Notes a mean, and returns what it divides by.

@@ -52,8 +52,8 @@ Var gates_of(const Var& x, const Var& h, const CellParameters& p, const Where& w
   return bias.defined() ? add(products, bias, where) : products;
 }
 
-Var activate(const Var& gates, CellActivation activation, const Where& where) {
-  require_enumerator(activation, {CellActivation::tanh, CellActivation::relu}, "rnn",
+Var activate(const Var& gates, CellActivation activation, const char* cell, const Where& where) {
+  require_enumerator(activation, {CellActivation::tanh, CellActivation::relu}, cell,
                      "the activation", where);
   return activation == CellActivation::tanh ? tanh(gates, where) : relu(gates, where);
 }
@@ -142,7 +142,7 @@ Var rnn_cell(const Var& x, const Var& h, const CellParameters& parameters,
              CellActivation activation, Where where) {
   require_value(x, "rnn_cell", where);
   check("rnn_cell", x.shape(), h, parameters, 1, where);
-  return activate(gates_of(x, h, parameters, where), activation, where);
+  return activate(gates_of(x, h, parameters, where), activation, "rnn_cell", where);
 }
 
 LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& parameters,
@@ -166,7 +166,7 @@ RecurrentOutput rnn(const Var& x, const Var& h, const CellParameters& parameters
   std::vector<Var> outputs;
   for_steps(x, parameters.input, bias_of(parameters, where), where, [&](const Var& gates) {
     const Var sum = add(gates, linear(state, parameters.hidden, {}, where), where);
-    outputs.push_back(state = activate(sum, activation, where));
+    outputs.push_back(state = activate(sum, activation, "rnn", where));
   });
   return {stack(outputs, 0, where), state};
 }

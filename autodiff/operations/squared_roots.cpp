@@ -1,5 +1,7 @@
 #include "autodiff/operations/squared_roots.h"
 
+#include <cstdint>
+
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -24,26 +26,33 @@ Axes axes_of(const AxisMask& mask, int rank) {
   return axes;
 }
 
-/// The square of the value of a node from the inputs of the node. Undefined where it is no root.
-Var square_of(Tape& tape, NodeId node, const Var& root, const Where& where) {
+enum class Root : std::uint8_t { none, hypot, abs, norm, deviation };
+
+Root root_made_by(const Operation& operation) {
   constexpr std::size_t hypot = functions::position<functions::Hypot, functions::Binary>;
   const std::size_t abs = unary_index(functions::place_of<functions::Abs>);
-  const Operation* const operation = &tape.operation(node);
+  if (&operation == norm_operations().front()) return Root::norm;
+  if (&operation == unary_operations()[abs]) return Root::abs;
+  if (&operation == moment_operations()[1]) return Root::deviation;
+  return &operation == &binary_operation(hypot) ? Root::hypot : Root::none;
+}
+
+/// The square of a root from the inputs of its node. Undefined for norms with p ≠ 2.
+Var square_of(const Var& root, Root kind, const Where& where) {
+  Tape& tape = root.tape();
+  const NodeId node = root.node();
   const auto input = [&](std::size_t i) { return tape.var(tape.inputs(node)[i], where); };
   const auto as_root = [&](const Var& y) {
     return reshape(cast(y, root.dtype(), where), root.shape(), where);
   };
-  if (operation == &binary_operation(hypot)) {
-    const Var b = input(1);
-    return as_root(add(wide_square(input(0), where), wide_square(b, where), where));
-  }
-  if (operation == unary_operations()[abs]) return square(input(0), where);
-  const bool is_norm = operation == norm_operations().front();
-  const bool is_deviation = operation == moment_operations()[1];
-  if (!is_norm && !is_deviation) return {};
   const Var x = input(0);
+  if (kind == Root::abs) return square(x, where);
+  if (kind == Root::hypot) {
+    const Var other = input(1);
+    return as_root(add(wide_square(x, where), wide_square(other, where), where));
+  }
   const auto reduced = tape.attributes(node).as<ReduceAttributes>();  // a copy: the tape grows
-  if (is_deviation) {
+  if (kind == Root::deviation) {
     const Operation& variance = *moment_operations()[0];
     return as_root(record_reduction(variance, x, reduced, false, x.dtype(), where));
   }
@@ -81,12 +90,12 @@ Var product_of_roots(const Var& a, const Var& b, const Where& where) {
   Tape& tape = a.tape();
   // In the body of a loop, the root of another tape is a number that need not be computed again.
   if (&tape != &b.tape() || &tape != &tape.recording()) return {};
-  const NodeId node = a.node();
-  if (tape.is_blocked(node) || !is_floating(a.dtype()) ||
+  const Root kind = root_made_by(tape.operation(a.node()));
+  if (kind == Root::none || tape.is_blocked(a.node()) || !is_floating(a.dtype()) ||
       !are_recorded_alike(tape, a.id(), b.id())) {
     return {};
   }
-  return square_of(tape, node, a, where);
+  return square_of(a, kind, where);
 }
 
 }  // namespace palimpsest

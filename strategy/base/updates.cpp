@@ -13,12 +13,6 @@ void append_updates(LossAndOutputs& values) {
   }
 }
 
-std::vector<Var> all_of(const LossAndOutputs& values) {
-  std::vector<Var> all = values.outputs;
-  all.push_back(values.loss);
-  return all;
-}
-
 void keep_from_updates(std::span<const Tape::Update> updates, std::span<Tensor> tensors) {
   for (Tensor& tensor : tensors) {
     const bool is_changed = std::ranges::any_of(

@@ -11,8 +11,6 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Appends the values of the tape's updates to the outputs.
 void append_updates(LossAndOutputs& values);
-/// The outputs and the loss.
-std::vector<Var> all_of(const LossAndOutputs& values);
 
 /// Throws `ArgumentError` unless two parts of a batch update the same tensors, in the same order
 /// and by the same weights.

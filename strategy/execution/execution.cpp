@@ -352,7 +352,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
                       ? std::move(*of_parts[0])
                       : state.arena.execute([&] { return accumulator.gradients(); });
   if (!counts.empty()) {
-    sum.set_counts({counts, RecordedCounts(parts[0].loss).has_other_terms()});
+    sum.set_counts({state.counts.of_loss(counts), RecordedCounts(parts[0].loss).has_other_terms()});
   }
   std::vector<Tensor> together = outputs.finish(parts.updates(0));
   return state.finish(sum, state.take_report(state.cut.sums), std::move(together));

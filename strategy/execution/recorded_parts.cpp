@@ -11,6 +11,8 @@ namespace palimpsest {
 RecordedParts::RecordedParts(Setting setting)
     : setting_(std::move(setting)), parts_(static_cast<std::size_t>(setting_.parts)) {
   setting_.counts.begin(is_cut() ? parts_.size() : 0);
+  // Parts of other processes may need other means.
+  if (setting_.process.count > 1) setting_.counts.count_all();
   for (int part = 0; part < setting_.parts; ++part) {
     // A batch that is not cut may have any shapes.
     if (is_cut()) parts_[static_cast<std::size_t>(part)].examples = examples_of(tensors(part));
@@ -44,7 +46,7 @@ void RecordedParts::record(int part) {
   // Parts may run at the same time, so none of them may update.
   recorded.updates.assign(tape.updates().begin(), tape.updates().end());
   append_updates(*recorded.values);
-  if (is_cut()) setting_.counts.keep_for(static_cast<std::size_t>(part), *recorded.values);
+  if (is_cut()) setting_.counts.note_needs(static_cast<std::size_t>(part), *recorded.values);
   tape.forget_updates();
 }
 
@@ -53,7 +55,9 @@ std::vector<double> RecordedParts::count_first() {
   for (int part = 0; part < setting_.parts; ++part) {
     Tape tape(setting_.counts.evaluator());
     begin_part(tape, index(part), setting_.count);
-    record_on(tape, part);
+    LossAndOutputs made = record_on(tape, part);
+    append_updates(made);
+    setting_.counts.note_needs(static_cast<std::size_t>(part), made);
   }
   return setting_.counts.count();
 }

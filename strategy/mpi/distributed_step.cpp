@@ -434,7 +434,7 @@ Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report rep
   if (setting_.gradients == nullptr) {
     gradients.set_counts(last_->counts());
   } else {
-    gradients.set_counts({std::move(counts_of_all_), has_other_terms_});
+    gradients.set_counts({setting_.counts.of_loss(counts_of_all_), has_other_terms_});
   }
   return gradients;
 }

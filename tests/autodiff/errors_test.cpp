@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "autodiff/custom.h"
 #include "autodiff/execute.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
@@ -237,7 +238,7 @@ TEST_CASE("values of enumerations without a name are refused") {
          const Var w = v.tape.constant(Tensor::zeros({3, 3}));
          rnn_cell(v.x, h, {w, w}, unnamed<CellActivation>());
        },
-       {"[rnn]", "the activation" + refused}},
+       {"[rnn_cell]", "the activation" + refused}},
       {[](Values& v) { matrix_norm(v.x, unnamed<MatrixNorm>()); },
        {"[matrix_norm]", "the kind" + refused + " the 5 names"}},
       {[](Values& v) { pad(v.x, {{1, 1}, {0, 0}}, unnamed<PadMode>()); },
@@ -274,6 +275,12 @@ TEST_CASE("values of enumerations without a name are refused") {
       {[](Values& v) { full(v.tape, {2}, 1, unnamed<DType>()); }, {"the dtype" + refused}},
       {[](Values& v) { sum(cast(v.b, unnamed<DType>())); }, {"the dtype" + refused}},
   });
+  check_words<ArgumentError>({{[](Values&) {
+                                 CustomOperation({.name = "own",
+                                                  .forward = [](const CustomCall&) {},
+                                                  .half = unnamed<HalfSupport>()});
+                               },
+                               {"[own]", "its support of 16 bits" + refused}}});
   CHECK(message_of<ArgumentError>([] { Tensor({2}, unnamed<DType>()); }) ==
         "[tensor] the dtype" + refused + " f64, f32, bf16, f16, i64, i32, i16, i8, u8, bool");
   CHECK(message_of<ArgumentError>([] {

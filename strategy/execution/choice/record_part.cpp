@@ -18,9 +18,6 @@ LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor
   const CountedMeans::Recording counting(tape, means);
   LossAndOutputs made =
       record_model(workload.model, tape, workload.parameters, batch, workload.where);
-  LossAndOutputs run = made;
-  append_updates(run);
-  means.keep_for(all_of(run));
   means.counts();  // throws
   require_all_given(tape, workload.parameters, workload.where);
   return made;

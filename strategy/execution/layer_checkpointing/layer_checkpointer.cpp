@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "autodiff/enumerators.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/require_function.h"
@@ -136,6 +137,7 @@ struct LayerCheckpointer::State {
 
 std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, bool end) const {
   const auto [layers, parts] = count();
+  require_enumerator(sublayer, {Sublayer::attention, Sublayer::feed_forward}, "[layers] the part");
   const bool first = sublayer == Sublayer::attention;
   if (layer < 0 || layer > layers || (layer == layers && !(end && first))) {
     throw ArgumentError("[layers] there is no layer " + std::to_string(layer) +

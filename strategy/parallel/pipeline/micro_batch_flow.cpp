@@ -70,7 +70,7 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
       append_updates(recorded);
     }
     if (has_counts) {
-      counts_.keep_for(static_cast<std::size_t>(m), recorded);
+      counts_.note_needs(static_cast<std::size_t>(m), recorded);
       counts_.of(static_cast<std::size_t>(m)).counts();  // throws
     }
     tape.forget_updates();
@@ -89,6 +89,7 @@ LossCounts MicroBatchFlow::count(LossReduction reduction) {
   LossCounts whole{counts_.count(), has_other_terms_};
   const std::int64_t all = std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
   counts_.share(whole.counts, weights_of_parts(examples_, all, reduction));
+  whole.counts = counts_.of_loss(whole.counts);
   return whole;
 }
 

@@ -32,7 +32,7 @@ void require_no_complaints(const Findings& findings) {
   CHECK(findings.complaints.size() == 0);
 }
 
-/// Of matrices that have a factor, of positive numbers, or of as many elements as were counted.
+/// They take matrices that have a factor, positive numbers, or as many elements as were counted.
 const std::set<std::string>& operations_that_may_refuse() {
   static const std::set<std::string> names{"cholesky",
                                            "eigh",

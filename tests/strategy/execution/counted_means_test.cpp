@@ -283,6 +283,82 @@ TEST_CASE("counted means: those that a loss does not depend on are not counted")
 }
 
 TEST_CASE_METHOD(FourThreads,
+                 "counted means: beside those that a loss needs, others change nothing") {
+  const SmallModel model = tokens({5, 1, 0, 3}, true);
+  SmallModel more = model;
+  more.loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const auto other = [&] { return weighted_mean(sum(b[0] * 2.0), sum(b[3])); };
+    other();
+    LossAndOutputs made = model.loss(tape, p, b);
+    made.outputs.push_back(other());
+    other();
+    return made;
+  };
+  const Found expected = whole(model);
+  for (const int parts : {2, 4}) {
+    for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+      CAPTURE(strategy.summary());
+      Execution execution(strategy);
+      for (int run = 0; run < 2; ++run) {
+        const Gradients made = execution.gradients(more.loss, more.parameters, more.batch);
+        CHECK(std::abs(made.loss().item() - expected.loss) < 1e-12);
+        Found found{made.loss().item(), {}, {}};
+        for (const Gradients::Entry& each : made) found.gradients.push_back(each.gradient);
+        CHECK(difference(found, expected) < 1e-12);
+        CHECK(made.counts().counts.size() == 3);  // without those of the output
+      }
+    }
+  }
+}
+
+TEST_CASE("counted means: parts that need different ones share the counts of all parts") {
+  SmallModel model = tokens({5, 2, 0, 0}, false);
+  const auto loss = [](std::span<const Var> p, std::span<const Var> b, bool counts) {
+    const Var mean_of_tokens = cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = none});
+    const Var plain = mean(square(matmul(b[0], p[1]))) + 0.0 * sum(square(p[0]));
+    return counts ? plain + mean_of_tokens : plain;
+  };
+  // A part without targets leaves the mean out, to avoid 0/0.
+  model.loss = [=](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    return loss(p, b, tape.part() != 1);
+  };
+  const Found expected = whole(model);
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    CAPTURE(name_of(mode));
+    CHECK(difference(run(model, {.mode = mode, .accumulation = 2}), expected) < 1e-12);
+  }
+  model = tokens({0, 0, 5, 2}, false);
+  model.loss = [=](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    return loss(p, b, tape.part() != 0 || b[0].shape()[0] == 4);
+  };
+  const Found other = whole(model);
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    CAPTURE(name_of(mode));
+    CHECK(difference(run(model, {.mode = mode, .accumulation = 2}), other) < 1e-12);
+  }
+}
+
+TEST_CASE("counted means: an execution may have a loss with and then one without") {
+  const SmallModel counted = tokens({5, 1, 0, 3}, false);
+  SmallModel plain = counted;
+  plain.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    return mean(square(matmul(b[0], p[0]))) + sum(square(p[1]));
+  };
+  for (const ExecutionStrategy& strategy : ways_to_cut(2)) {
+    CAPTURE(strategy.summary());
+    Execution execution(strategy);
+    for (const bool has_counts : {true, false, false, true}) {
+      const SmallModel& model = has_counts ? counted : plain;
+      const Gradients made = execution.gradients(model.loss, model.parameters, model.batch);
+      CHECK(std::abs(made.loss().item() - whole(model).loss) < 1e-12);
+      CHECK(made.counts().empty() != has_counts);
+    }
+  }
+}
+
+TEST_CASE_METHOD(FourThreads,
                  "counted means: estimates are exact, and recommend cuts such batches") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);
   for (const int parts : {1, 2}) {

@@ -205,6 +205,7 @@ TEST_CASE("what is not there cannot be asked for") {
   check_error([&] { layers.activation(4); },
               {"there is no layer 4; layers are numbered from 0 to 2, and 3 means the output"});
   check_error([&] { layers.activation(-1); }, {"there is no layer -1"});
+  check_error([&] { layers.activation(0, static_cast<Sublayer>(77)); }, {"the part is 77"});
   check_error([&] { layers.activation(1, Sublayer::feed_forward); },
               {"no feed-forward sublayers; leave the sublayer out"});
   check_error([&] { layers.parameter(3, 0); },
