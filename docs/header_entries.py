@@ -14,7 +14,7 @@ INTERNAL = re.compile(r"static constexpr Text text|gelu_tanh_factor|^using \w+ =
 
 # Functions that headers need for their templates, or that other parts of the library call.
 HIDDEN = re.compile(
-    r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph)|throw_(foreign|stopped)"
+    r"(record_(unary|binary|comparison)|require_(sound|value|floating|axes|graph|position)|throw_(foreign|stopped)"
     r"|full_attributes|broadcast_access|number_like|binary_operation|binary|comparison|unary|unary_index|at_least"
     r"|exponential_below|softplus_of|gelu_of|gelu_tanh_\w+|(silu|mish)_(of|slope)"
     r"|gated|one_less_square|bounded_square|logistic_of|logistic_with_slope|gelu_slope|add_sizes|multiply_sizes|eigen_dtype"
