@@ -78,7 +78,7 @@ TEST_CASE("an anomaly in a loop names the operation, its line, the step and the 
 }
 
 TEST_CASE("an anomaly in a later step, or in a reversed one, names that step") {
-  const Bytes budget = GENERATE(unlimited, 4_KiB);
+  const Bytes budget = GENERATE(Bytes{unlimited}, Bytes{4_KiB});
   Tape tape;
   const Var x = tape.parameter(Tensor::vector({16}), "x");
   const auto shrink = [](const Var& y, const StepNumber&) { return sqrt(y - 1.0); };
