@@ -24,9 +24,10 @@ class BatchCounts {
   void begin(std::size_t parts);
   /// The means that part `part` has recorded.
   CountedMeans& of(std::size_t part) { return means_[part]; }
-  /// Notes which means the values of a part depend on. Those that no part needs are not counted.
+  /// Notes which means the values of a part depend on. `count` leaves out a mean that no part
+  /// needs.
   void note_needs(std::size_t part, const LossAndOutputs& values);
-  /// Counts all means, needed or not, for processes that count alike.
+  /// Makes `count` leave out none: parts of other processes may need other means.
   void count_all() { counts_all_ = true; }
   /// Whether the first part has recorded any.
   bool any() const { return !means_.empty() && !means_[0].empty(); }
@@ -40,7 +41,7 @@ class BatchCounts {
   void share(std::span<const double> whole, std::span<const double> weights);
   /// Likewise, but for parts that are recorded again, for tapes that compute while they record.
   void share_with_later(std::span<const double> whole, std::span<const double> weights);
-  /// Those of the whole counts that the loss divides by.
+  /// The counts that means in the loss divide by, among the whole counts.
   std::vector<double> of_loss(std::span<const double> whole) const;
   /// Throws `ArgumentError` unless the part that was recorded again has as many means as before.
   void require_as_many(std::size_t part) const;

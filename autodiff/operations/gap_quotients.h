@@ -33,9 +33,9 @@ Var gap_quotients(const Var& n, const Var& w, const Var& scale, const GapOptions
 Var gap_scale(const Var& dv, int axis, const Where& where);
 /// Sets `noise` and `close` for the adjoint `dv` of vectors. The vectors have `size` elements, were
 /// made together with `values`, and were computed in `wide`. Both numbers stay negative unless dv
-/// is known to depend on the matrix by its vectors only. A loss that depends on it in another way
-/// too, such as v·f(w)·vᵀ, may have another limit. dv of a loss that is linear in the vectors is
-/// never 0 for every choice of them.
+/// is known to depend on the matrix by its vectors only. Where the loss depends on it in another
+/// way too, as v·f(w)·vᵀ does, the limit may be another. A loss that is linear in the vectors has
+/// no dv that is 0 for every choice of them.
 void set_tolerances(GapOptions& options, const Var& dv, const Var& values, DType wide,
                     std::int64_t size);
 

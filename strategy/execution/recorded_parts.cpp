@@ -11,7 +11,6 @@ namespace palimpsest {
 RecordedParts::RecordedParts(Setting setting)
     : setting_(std::move(setting)), parts_(static_cast<std::size_t>(setting_.parts)) {
   setting_.counts.begin(is_cut() ? parts_.size() : 0);
-  // Parts of other processes may need other means.
   if (setting_.process.count > 1) setting_.counts.count_all();
   for (int part = 0; part < setting_.parts; ++part) {
     // A batch that is not cut may have any shapes.

@@ -59,6 +59,7 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
       if (has_counts) counting.emplace(tape, counts_.of(static_cast<std::size_t>(m)));
       return record_model(model, tape, parameters, tensors, where);
     }();
+    if (has_counts) counts_.of(static_cast<std::size_t>(m)).counts();  // throws
     if (m == 0) has_other_terms_ = RecordedCounts(recorded.loss).has_other_terms();
     if (with_gradients_) require_not_frozen(tape, parameters, where);
     if (parts > 1 && with_gradients_) require_all_given(tape, parameters, where);
@@ -69,10 +70,7 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
       require_same_updates(updates_, tape.updates());
       append_updates(recorded);
     }
-    if (has_counts) {
-      counts_.note_needs(static_cast<std::size_t>(m), recorded);
-      counts_.of(static_cast<std::size_t>(m)).counts();  // throws
-    }
+    if (has_counts) counts_.note_needs(static_cast<std::size_t>(m), recorded);
     tape.forget_updates();
     require_nothing_computed(tape, "pipeline");
     LossAndOutputs computed = computed_for(*evaluator_, recorded);
