@@ -69,7 +69,7 @@ class RandomSquares {
       case 9:
         return concat({slice(a, 0, {0, 100}), slice(b, 0, {100, 256})}, 0);
       default:
-        return roll(a, {1}, {0});
+        return roll(a, 1, 0);
     }
   }
 
