@@ -3,13 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
+#include "tests/environment_variable.h"
 #include "tests/programs/exact_program.h"
 #include "tests/programs/program_export.h"
 #include "tests/strategy/export/exported_runs.h"
@@ -17,22 +17,6 @@
 
 namespace palimpsest {
 namespace {
-
-/// An environment variable that has another value meanwhile.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* const before = std::getenv(name)) before_ = before;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 std::vector<Tensor> numbers_of(const Program& program, Report::Native* native = nullptr) {
   Runner runner(program);
@@ -107,7 +91,7 @@ std::optional<std::string> problem_of_native_builds(std::uint64_t from, std::uin
   // A short program is one function, as longer ones are not.
   constexpr std::uint64_t programs_at_once = 4;
   const TemporaryDirectory folder;
-  const Variable cache("XDG_CACHE_HOME", folder.path());
+  const EnvironmentVariable cache("XDG_CACHE_HOME", folder.path());
   for (std::uint64_t seed = from; seed < from + count; seed += programs_at_once) {
     const auto make = [&](NativeCode native) {
       return Program::values(
@@ -127,7 +111,7 @@ std::optional<std::string> problem_of_native_builds(std::uint64_t from, std::uin
       std::ofstream(script) << "#!/bin/sh\nexec " << build.compiler << " \"$@\" " << build.level
                             << "\n";
       if (::chmod(script.c_str(), 0700) != 0) throw std::runtime_error("no compiler in " + script);
-      const Variable compiler("CC", script);
+      const EnvironmentVariable compiler("CC", script);
       Report::Native native;
       const std::vector<Tensor> found = numbers_of(make(NativeCode::at_once), &native);
       if (native.groups == 0 && !native.problem.empty()) {

@@ -19,6 +19,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 #include "tests/child_process.h"
+#include "tests/environment_variable.h"
 #include "tests/temporary_directory.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -225,29 +226,19 @@ TEST_CASE("child process: a limit after threads were counted", "[.]") {
   CHECK(gradient_of_run({.threads = 1}).defined());
 }
 
-/// While it lives, children do not look for leaks at their end, which takes a thread.
-class NoLeakCheck {
- public:
-  NoLeakCheck() {
-    if (const char* const options = std::getenv(variable)) before_ = options;
-    ::setenv(variable, (before_ + ":detect_leaks=0").c_str(), 1);
-  }
-  ~NoLeakCheck() { ::setenv(variable, before_.c_str(), 1); }
-  NoLeakCheck(const NoLeakCheck&) = delete;
-  NoLeakCheck& operator=(const NoLeakCheck&) = delete;
-
- private:
-  static constexpr const char* variable = "ASAN_OPTIONS";
-  std::string before_;
-};
+/// Children do not look for leaks at their end, which takes a thread.
+EnvironmentVariable without_leak_check() {
+  constexpr const char* options = "ASAN_OPTIONS";
+  return {options, EnvironmentVariable::value_of(options).value_or("") + ":detect_leaks=0"};
+}
 
 TEST_CASE("a thread that the system refuses later is a typed error, and one thread still runs") {
-  const NoLeakCheck quiet;
+  const EnvironmentVariable options = without_leak_check();
   CHECK(ChildProcess("child process: a limit after threads were counted", "u").wait() == 0);
 }
 
 TEST_CASE("the first run under a limit of the system succeeds or throws a typed error") {
-  const NoLeakCheck quiet;
+  const EnvironmentVariable options = without_leak_check();
   for (const auto& [name, limit] : limits()) {
 #ifdef PALIMPSEST_SANITIZED
     // Sanitizers reserve terabytes, and look at objects through a pipe.

@@ -2,12 +2,12 @@
 
 #include "checkpoint/engine_planner.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "palimpsest.h"
 #include "tests/catch.h"
+#include "tests/environment_variable.h"
 #include "tests/error_of.h"
 #include "tests/strategy/random_program.h"
 #include "tests/temporary_file.h"
@@ -119,16 +119,12 @@ TEST_CASE("an internal error during compilation has a dump of the program") {
 }
 
 TEST_CASE("the environment asks for a log by the name of a level") {
-  struct Variable {
-    explicit Variable(const char* value) { setenv("PALIMPSEST_DUMP", value, 1); }
-    ~Variable() { unsetenv("PALIMPSEST_DUMP"); }
-  };
   CHECK(CompileLog::of_environment() == nullptr);
   {
-    const Variable variable("plan");
+    const EnvironmentVariable variable("PALIMPSEST_DUMP", "plan");
     CHECK(CompileLog::of_environment() != nullptr);
   }
-  const Variable variable("everything");
+  const EnvironmentVariable variable("PALIMPSEST_DUMP", "everything");
   const std::string message = error_of([] { CompileLog::of_environment(); });
   CHECK(has(message, "PALIMPSEST_DUMP=everything"));
   CHECK(has(message, "passes, plan, instructions, native or all"));
