@@ -3,6 +3,9 @@
 #include <cstring>
 #include <vector>
 
+#include "autodiff/operations/leaf.h"
+#include "strategy/compile/fusion/needs.h"
+#include "strategy/compile/fusion/simplification.h"
 #include "strategy/export/emitters.h"
 #include "strategy/loops/loop_operation.h"
 
@@ -81,10 +84,18 @@ ExportTape::ExportTape(const Tape& program, std::span<const ValueId> targets)
   for (NodeId node = 0; node < program.node_count(); ++node) {
     if (needed[node]) require_in_c(program, node);
   }
+  // Constants are folded here, so that programs that are simplified and those that are not contain
+  // the same ones. Sums in C would round differently.
+  const Simplification simplification(program, Needs(program, targets, {}, true), 0);
+  auto constant = simplification.folded_constants().begin();
+  const auto end = simplification.folded_constants().end();
   for (NodeId node = 0; node < program.node_count(); ++node) {
     const NodeView view(program.nodes(), node);
     if (program.is_leaf(node)) {
       tape_->placeholder(view.output(), program.where(node));
+    } else if (constant != end && constant->first == node) {
+      const ValueType type = view.output();
+      tape_->record(full_operation, {}, {&type, 1}, (constant++)->second, program.where(node));
     } else {
       std::vector<Var> inputs;
       for (const ValueId input : program.inputs(node)) inputs.push_back(tape_->var(input));
@@ -116,6 +127,7 @@ const Operation& ExportTape::operation_in_c(const Operation& operation) {
     Operation& in_c = operations_.emplace_back(operation);
     in_c.workspace = emitter->workspace;
     in_c.in_place = emitter->in_place;
+    in_c.fold = nullptr;  // constants are folded already, with the kernels' own scratch
     known->second = &in_c;
   }
   return *known->second;
