@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "strategy/execution/precision/precise.h"
 
@@ -13,6 +14,14 @@ std::vector<double> divisors_of(std::span<const double> whole, double weight) {
   std::vector<double> divisors;
   for (const double count : whole) divisors.push_back(count * weight);
   return divisors;
+}
+
+std::vector<Var> chosen(std::span<const Var> counts, const std::vector<bool>& is_needed) {
+  std::vector<Var> needed;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (is_needed[i]) needed.push_back(counts[i]);
+  }
+  return needed;
 }
 
 void require_equal(std::size_t means, std::size_t others) {
@@ -52,21 +61,43 @@ bool BatchCounts::any_part(std::size_t mean, bool (CountedMeans::*has)(std::size
   return std::ranges::any_of(means_, [&](const CountedMeans& part) { return (part.*has)(mean); });
 }
 
+std::vector<bool> BatchCounts::needed_means() const {
+  std::vector<bool> is_needed(means_[0].size());
+  for (std::size_t i = 0; i < is_needed.size(); ++i) {
+    is_needed[i] = counts_all_ || any_part(i, &CountedMeans::is_needed);
+  }
+  return is_needed;
+}
+
+std::optional<BudgetError> BatchCounts::refusal() {
+  if (options_.memory_budget == unlimited || !any()) return {};
+  const std::vector<bool> is_needed = needed_means();
+  std::optional<BudgetError> largest;
+  for (CountedMeans& means : means_) {
+    if (means.size() != is_needed.size()) continue;  // `count` refuses it
+    const std::vector<Var> needed = chosen(means.counts(), is_needed);
+    if (needed.empty()) continue;
+    means.tape()->set_evaluator(evaluator());
+    try {
+      forecast_values(needed, options_);
+    } catch (const BudgetError& refused) {
+      if (!largest || refused.smallest_feasible() > largest->smallest_feasible()) largest = refused;
+    }
+  }
+  return largest;
+}
+
 std::vector<double> BatchCounts::count() {
   const std::size_t size = means_[0].size();
   for (const CountedMeans& means : means_) require_equal(size, means.size());
+  const std::vector<bool> is_needed = needed_means();
   std::vector<double> sums(size, -1);
-  std::vector<bool> is_needed(size);
   for (std::size_t i = 0; i < size; ++i) {
-    is_needed[i] = counts_all_ || any_part(i, &CountedMeans::is_needed);
     if (is_needed[i]) sums[i] = 0;
   }
   for (CountedMeans& means : means_) {
     const std::vector<Var> counts = means.counts();
-    std::vector<Var> needed;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (is_needed[i]) needed.push_back(counts[i]);
-    }
+    const std::vector<Var> needed = chosen(counts, is_needed);
     if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
     evaluate(needed, options_);
@@ -102,6 +133,16 @@ void BatchCounts::share_with_later(std::span<const double> whole, std::span<cons
 
 void BatchCounts::require_as_many(std::size_t part) const {
   if (expected_) require_equal(*expected_, means_[part].size());
+}
+
+std::optional<BudgetError> larger_of(std::optional<BudgetError> a, std::optional<BudgetError> b) {
+  if (!a || !b) return a ? a : b;
+  if (a->own_limit() || b->own_limit()) return a->own_limit() ? a : b;
+  return a->smallest_feasible() < b->smallest_feasible() ? b : a;
+}
+
+void throw_larger(std::optional<BudgetError> a, std::optional<BudgetError> b) {
+  if (const auto refused = larger_of(std::move(a), std::move(b))) throw *refused;
 }
 
 std::vector<double> weights_of_parts(std::span<const std::int64_t> examples, std::int64_t all,

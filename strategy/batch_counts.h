@@ -32,6 +32,8 @@ class BatchCounts {
   /// Whether the first part has recorded any.
   bool any() const { return !means_.empty() && !means_[0].empty(); }
 
+  /// The refusal of `count`, without counting; nothing where its budget is enough.
+  std::optional<BudgetError> refusal();
   /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
   /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
   /// different numbers of means, and for a mean in a body of a loop.
@@ -51,6 +53,8 @@ class BatchCounts {
 
  private:
   bool any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const;
+  /// By mean: whether it is counted.
+  std::vector<bool> needed_means() const;
 
   RunOptions options_;
   std::optional<Precision> precision_;
@@ -59,6 +63,12 @@ class BatchCounts {
   std::optional<std::size_t> expected_;  // means of each part that is recorded again
   std::vector<CountedMeans> means_;      // by part
 };
+
+/// The refusal that names the larger budget, if there is one. A limit of the planner's own comes
+/// first, because no budget is enough for it.
+std::optional<BudgetError> larger_of(std::optional<BudgetError> a, std::optional<BudgetError> b);
+/// Throws it.
+void throw_larger(std::optional<BudgetError> a, std::optional<BudgetError> b);
 
 /// The factors of parts with these numbers of examples in the sum that is the loss of a batch of
 /// `all` examples.

@@ -129,7 +129,7 @@ struct Execution::State {
         errors.push_back(std::current_exception());
       }
     }
-    pass_on(errors);
+    throw_larger(refusal_of(errors), counts_now ? counts.refusal() : std::nullopt);
     known_to_fit = now;
   }
 
@@ -205,9 +205,14 @@ struct Execution::State {
     pass_on(errors);
   }
 
-  /// Rethrows errors of replicas. For budgets that are too small it names one that is enough for
-  /// all replicas.
+  /// Rethrows errors of replicas.
   void pass_on(std::span<const std::exception_ptr> errors) const {
+    if (const std::optional<BudgetError> refused = refusal_of(errors)) throw *refused;
+  }
+
+  /// The refusal of a budget that is too small for some replica. It names a budget that is enough
+  /// for all of them. Rethrows other errors.
+  std::optional<BudgetError> refusal_of(std::span<const std::exception_ptr> errors) const {
     std::optional<BudgetError> worst;
     for (const std::exception_ptr& error : errors) {
       if (error == nullptr) continue;
@@ -218,8 +223,8 @@ struct Execution::State {
         worst = refused;
       }
     }
-    if (worst && (has_share_alone() || has_devices())) throw *worst;
-    if (worst) throw refusal_of_all(cut, strategy.run.memory_budget, *worst);
+    if (!worst || has_share_alone() || has_devices()) return worst;
+    return refusal_of_all(cut, strategy.run.memory_budget, *worst);
   }
 
   /// The report of all replicas together, plus `beside` bytes.

@@ -140,9 +140,15 @@ void DistributedStep::count() {
   has_other_terms_ = RecordedCounts((*parts_)[0].loss).has_other_terms();
   try {
     counts_ = records_again_ ? parts_->count_first() : setting_.counts.count();
-  } catch (const BudgetError&) {
-    setting_.replica.check((*parts_)[0]);  // names a budget that is enough for the step
-    throw;
+  } catch (const BudgetError& of_counting) {
+    // The refusal names a budget that is enough for the step too.
+    std::optional<BudgetError> of_step;
+    try {
+      setting_.replica.check((*parts_)[0]);
+    } catch (const BudgetError& refused) {
+      of_step = refused;
+    }
+    throw_larger(of_counting, of_step);
   }
   counts_of_all_.resize(counts_.size());
   counts_received_.resize(counts_.size());

@@ -98,6 +98,11 @@ TEST_CASE("a budget that is named is enough where results are cached and values 
               [](const Cell& cell) { return cell.memory == AllocationPolicy::cached; });
 }
 
+TEST_CASE("a budget that is named is enough to count what the means of parts divide by") {
+  check_again({{"22126172", 4}},
+              [](const Cell& cell) { return cell.mode == Cell::Mode::micro_batches; });
+}
+
 TEST_CASE("what the passes make of random programs keeps to their specifications") {
   constexpr std::uint64_t programs = 100;
   for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules, first_with_weights}) {

@@ -43,8 +43,9 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   lazy.mode = ExecutionMode::lazy;
   lazy.stage = {};
   Replica recorder(lazy, cut.options, cut.replicas, cut.sums);
+  CountedMeans means;
   const LossAndOutputs made =
-      recorder.computed(record_part(recorder, strategy, cut, part, workload));
+      recorder.computed(record_part(recorder, strategy, cut, part, workload, means));
 
   // The result already has its precision.
   ExecutionStrategy dry = strategy;

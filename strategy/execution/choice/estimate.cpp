@@ -26,9 +26,10 @@ Estimate estimate_of(const Forecast& forecast) {
 }
 
 Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                       const LocatedWorkload& workload, const Rates& rates) {
+                       const LocatedWorkload& workload, const Rates& rates,
+                       std::optional<BudgetError>& of_counting) {
   if (strategy.mode == ExecutionMode::lazy) {
-    return estimate_of(forecast_part(strategy, cut, part, workload, rates));
+    return estimate_of(forecast_part(strategy, cut, part, workload, rates, of_counting));
   }
   const DryRun run = run_dry(strategy, cut, part, workload, rates);
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
@@ -92,8 +93,9 @@ double by_rates(const ExecutionStrategy& strategy, const LocatedWorkload& worklo
   alone.run.fuse = strategy.run.fuse;
   const BatchCut cut =
       cut_batch(alone, results_of(workload), workload.parameters, workload.batch, micro_batches, 1);
-  return forecast_part(alone, cut, 0, workload, rates).seconds /
-         forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
+  std::optional<BudgetError> refused;  // none, without a budget
+  return forecast_part(alone, cut, 0, workload, rates, refused).seconds /
+         forecast_part(alone, cut, 0, workload, {.machine = {}}, refused).seconds;
 }
 
 /// Scales the planned time by `by_rates`, since stages are planned by the planners' machine.
@@ -130,19 +132,33 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const LocatedWorklo
   ModelParallel devices(strategy);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
+  BatchCounts counts(strategy);
+  std::optional<BudgetError> of_counting;
   const auto forecast_of = [&](int part) {
     const std::vector<Tensor> batch =
         parts > 1 ? part_of(workload.batch, part, parts) : workload.batch;
     Tape tape(devices.evaluator());
-    LossAndOutputs recorded = record_loss_of_part(tape, parts, batch, workload);
+    counts.begin(1);
+    LossAndOutputs recorded = record_loss_of_part(tape, parts, batch, workload, counts.of(0));
     if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss, workload.where);
     if (workload.training) {
       append_updates(recorded);
+      if (counts.any()) {
+        counts.note_needs(0, recorded);
+        of_counting = larger_of(of_counting, counts.refusal());
+      }
       RecordedCounts(recorded.loss).append_to(recorded);
     }
     return devices.forecast(recorded, workload.training);
   };
-  const std::vector<PiecesForecast> of_sizes = for_each_size(cut, workload, forecast_of);
+  std::vector<PiecesForecast> of_sizes;
+  std::optional<BudgetError> of_parts;
+  try {
+    of_sizes = for_each_size(cut, workload, forecast_of);
+  } catch (const BudgetError& refused) {
+    of_parts = refused;
+  }
+  throw_larger(of_parts, of_counting);
   PiecesForecast forecast = of_sizes.front();
   forecast.peak = std::max(forecast.peak, of_sizes.back().peak);
   forecast.keep_all_peak = std::max(forecast.keep_all_peak, of_sizes.back().keep_all_peak);
@@ -179,15 +195,18 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& given, cons
       cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
                 workload.training ? strategy.accumulation : 1, threads);
   std::vector<Estimate> of_sizes;
+  std::optional<BudgetError> of_parts;
+  std::optional<BudgetError> of_counting;
   try {
     of_sizes = for_each_size(cut, workload, [&](int part) {
-      return estimate_part(strategy, cut, part, workload, rates);
+      return estimate_part(strategy, cut, part, workload, rates, of_counting);
     });
   } catch (const BudgetError& error) {
     const bool has_share_alone = cut.parts() == 1 && cut.sums == 0;
-    if (has_share_alone || strategy.run.memory_budget == unlimited) throw;
-    throw refusal_of_all(cut, strategy.run.memory_budget, error);
+    const bool is_of_all = has_share_alone || strategy.run.memory_budget == unlimited;
+    of_parts = is_of_all ? error : refusal_of_all(cut, strategy.run.memory_budget, error);
   }
+  throw_larger(of_parts, of_counting);
   Estimate made = of_sizes.front();
   const int larger = larger_parts(cut, workload);
   for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {

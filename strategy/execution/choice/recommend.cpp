@@ -74,7 +74,8 @@ std::optional<Shape> shape_of_part(const LocatedWorkload& workload, int parts, B
       cut_batch(strategy, BatchResults::values, workload.parameters, workload.batch, 1, parts);
   try {
     Replica replica(strategy, cut.options, cut.replicas, 0);
-    return record_part(replica, strategy, cut, 0, workload).loss.shape();
+    CountedMeans means;
+    return record_part(replica, strategy, cut, 0, workload, means).loss.shape();
   } catch (const UsageError&) {
   } catch (const BudgetError&) {
   }

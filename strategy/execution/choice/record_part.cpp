@@ -1,6 +1,5 @@
 #include "strategy/execution/choice/record_part.h"
 
-#include "autodiff/operations/counted_mean.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
@@ -10,11 +9,10 @@
 namespace palimpsest {
 
 LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor> batch,
-                                   const LocatedWorkload& workload) {
+                                   const LocatedWorkload& workload, CountedMeans& means) {
   if (parts == 1) {
     return record_model(workload.model, tape, workload.parameters, batch, workload.where);
   }
-  CountedMeans means;
   const CountedMeans::Recording counting(tape, means);
   LossAndOutputs made =
       record_model(workload.model, tape, workload.parameters, batch, workload.where);
@@ -24,7 +22,7 @@ LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor
 }
 
 LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
-                           int part, const LocatedWorkload& workload) {
+                           int part, const LocatedWorkload& workload, CountedMeans& means) {
   const std::vector<Tensor> batch =
       cut.parts() > 1 ? part_of(workload.batch, part, cut.parts()) : workload.batch;
   const Tape count;
@@ -44,7 +42,7 @@ LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, 
     return value;
   }
   LossAndOutputs made =
-      record_loss_of_part(replica.tape(0, 0, count), cut.parts(), batch, workload);
+      record_loss_of_part(replica.tape(0, 0, count), cut.parts(), batch, workload, means);
   const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
   if (is_scaled) made.loss = LossScaler().scale(made.loss, workload.where);
   append_updates(made);
@@ -53,9 +51,16 @@ LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, 
 }
 
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                       const LocatedWorkload& workload, const Rates& rates) {
+                       const LocatedWorkload& workload, const Rates& rates,
+                       std::optional<BudgetError>& of_counting) {
   Replica replica(strategy, cut.options, cut.replicas, cut.sums);
-  const LossAndOutputs made = record_part(replica, strategy, cut, part, workload);
+  BatchCounts counts(strategy);
+  counts.begin(1);
+  const LossAndOutputs made = record_part(replica, strategy, cut, part, workload, counts.of(0));
+  if (counts.any()) {
+    counts.note_needs(0, made);
+    of_counting = larger_of(of_counting, counts.refusal());
+  }
   return workload.training ? replica.forecast(made, rates)
                            : replica.forecast_value(made.loss, rates);
 }

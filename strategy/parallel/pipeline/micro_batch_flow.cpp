@@ -82,6 +82,8 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
   require_outputs_fit();
 }
 
+std::optional<BudgetError> MicroBatchFlow::refusal_of_counting() { return counts_.refusal(); }
+
 LossCounts MicroBatchFlow::count(LossReduction reduction) {
   if (!counts_.any()) return {};
   LossCounts whole{counts_.count(), has_other_terms_};

@@ -59,6 +59,8 @@ class MicroBatchFlow {
   /// The updates that the first micro-batch records.
   std::span<const Tape::Update> updates() const { return updates_; }
   std::span<const std::int64_t> examples() const { return examples_; }
+  /// The refusal of `count`, without counting; nothing where the budget is enough.
+  std::optional<BudgetError> refusal_of_counting();
   /// Counts what the means of all micro-batches divide by, and makes each divide by its share.
   /// Returns the counts of the batch; none for a single micro-batch, and without gradients.
   LossCounts count(LossReduction reduction);
