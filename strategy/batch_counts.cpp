@@ -79,7 +79,7 @@ std::optional<BudgetError> BatchCounts::refusal() {
     if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
     try {
-      forecast_values(needed, options_);
+      forecast_values(needed, options_, {.machine = {}});  // its times are of no interest
     } catch (const BudgetError& refused) {
       if (!largest || refused.smallest_feasible() > largest->smallest_feasible()) largest = refused;
     }
