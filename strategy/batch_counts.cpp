@@ -74,14 +74,18 @@ std::optional<BudgetError> BatchCounts::refusal() {
   const std::vector<bool> is_needed = needed_means();
   std::optional<BudgetError> largest;
   for (CountedMeans& means : means_) {
-    if (means.size() != is_needed.size()) continue;  // `count` refuses it
+    if (means.size() != is_needed.size()) continue;  // an error of `count`
     const std::vector<Var> needed = chosen(means.counts(), is_needed);
     if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
     try {
       forecast_values(needed, options_, {.machine = {}});  // its times are of no interest
     } catch (const BudgetError& refused) {
-      if (!largest || refused.smallest_feasible() > largest->smallest_feasible()) largest = refused;
+      largest = larger_of(
+          largest,
+          BudgetError("[execution] counting what the means of a batch's parts divide by: " +
+                          std::string(refused.what()),
+                      refused.budget(), refused.smallest_feasible()));
     }
   }
   return largest;
@@ -137,7 +141,6 @@ void BatchCounts::require_as_many(std::size_t part) const {
 
 std::optional<BudgetError> larger_of(std::optional<BudgetError> a, std::optional<BudgetError> b) {
   if (!a || !b) return a ? a : b;
-  if (a->own_limit() || b->own_limit()) return a->own_limit() ? a : b;
   return a->smallest_feasible() < b->smallest_feasible() ? b : a;
 }
 

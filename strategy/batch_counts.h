@@ -32,7 +32,9 @@ class BatchCounts {
   /// Whether the first part has recorded any.
   bool any() const { return !means_.empty() && !means_[0].empty(); }
 
-  /// The refusal of `count`, without counting; nothing where its budget is enough.
+  /// The refusal of the part that needs the largest budget to be counted, without counting; nothing
+  /// where the budget is enough for all parts. Call before `count`. Throws the same
+  /// `ArgumentError`.
   std::optional<BudgetError> refusal();
   /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
   /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
@@ -64,8 +66,7 @@ class BatchCounts {
   std::vector<CountedMeans> means_;      // by part
 };
 
-/// The refusal that names the larger budget, if there is one. A limit of the planner's own comes
-/// first, because no budget is enough for it.
+/// The refusal that names the larger budget, if there is one.
 std::optional<BudgetError> larger_of(std::optional<BudgetError> a, std::optional<BudgetError> b);
 /// Throws it.
 void throw_larger(std::optional<BudgetError> a, std::optional<BudgetError> b);

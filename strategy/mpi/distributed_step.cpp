@@ -148,7 +148,7 @@ void DistributedStep::count() {
     } catch (const BudgetError& refused) {
       of_step = refused;
     }
-    throw_larger(of_counting, of_step);
+    throw *larger_of(of_counting, of_step);
   }
   counts_of_all_.resize(counts_.size());
   counts_received_.resize(counts_.size());

@@ -89,7 +89,8 @@ std::optional<std::string> problem_in_c(const ProgramText& text, const Results& 
     const auto are_same = [&](const std::vector<CResult>& others) {
       return std::ranges::equal(results[i].tensors, others[i].tensors, same_numbers);
     };
-    // Compilers compute functions of <math.h> of constants themselves, with other rounding.
+    // Compilers compute functions of <math.h> of constants themselves, with other rounding. Without
+    // builtins they also leave copies to the C library, which hides only defects of these.
     if (!are_same(built) &&
         !are_same(run_in_c(runs, {build.compiler, build.level + " -fno-builtin"}))) {
       return "exported C has other bits by " + build.compiler + " " + build.level;

@@ -143,10 +143,8 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const LocatedWorklo
     if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss, workload.where);
     if (workload.training) {
       append_updates(recorded);
-      if (counts.any()) {
-        counts.note_needs(0, recorded);
-        of_counting = larger_of(of_counting, counts.refusal());
-      }
+      counts.note_needs(0, recorded);
+      of_counting = larger_of(of_counting, counts.refusal());
       RecordedCounts(recorded.loss).append_to(recorded);
     }
     return devices.forecast(recorded, workload.training);

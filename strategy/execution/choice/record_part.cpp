@@ -57,10 +57,8 @@ Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, i
   BatchCounts counts(strategy);
   counts.begin(1);
   const LossAndOutputs made = record_part(replica, strategy, cut, part, workload, counts.of(0));
-  if (counts.any()) {
-    counts.note_needs(0, made);
-    of_counting = larger_of(of_counting, counts.refusal());
-  }
+  counts.note_needs(0, made);
+  of_counting = larger_of(of_counting, counts.refusal());
   return workload.training ? replica.forecast(made, rates)
                            : replica.forecast_value(made.loss, rates);
 }

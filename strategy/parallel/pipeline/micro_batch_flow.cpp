@@ -82,8 +82,6 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
   require_outputs_fit();
 }
 
-std::optional<BudgetError> MicroBatchFlow::refusal_of_counting() { return counts_.refusal(); }
-
 LossCounts MicroBatchFlow::count(LossReduction reduction) {
   if (!counts_.any()) return {};
   LossCounts whole{counts_.count(), has_other_terms_};
@@ -174,7 +172,15 @@ void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
         .kept = planning.kept,
         .free = planning.free,
         .stage = planning.stage};
-    plan_ = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs));
+    std::shared_ptr<const PipelinePlan> planned;
+    std::optional<BudgetError> refused;
+    try {
+      planned = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs));
+    } catch (const BudgetError& error) {
+      refused = error;
+    }
+    throw_larger(refused, counts_.refusal());
+    plan_ = std::move(planned);
   }
   planning_seconds_ = observer.seconds();
 }

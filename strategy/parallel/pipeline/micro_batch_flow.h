@@ -45,7 +45,8 @@ class MicroBatchFlow {
     std::optional<int> stage;  ///< the only stage to plan, as in `PipelineRequest`
     FreeMemory free;
   };
-  /// Cuts and plans the recorded micro-batches. Throws as `cut_loss` and `plan_pipeline`.
+  /// Cuts and plans the recorded micro-batches. Throws as `cut_loss` and `plan_pipeline`. A refusal
+  /// names a budget that is enough for `count` too.
   void plan(PiecePrograms& programs, const Planning& planning);
 
   /// The distinct programs of the micro-batches, and each micro-batch's index among them.
@@ -59,8 +60,6 @@ class MicroBatchFlow {
   /// The updates that the first micro-batch records.
   std::span<const Tape::Update> updates() const { return updates_; }
   std::span<const std::int64_t> examples() const { return examples_; }
-  /// The refusal of `count`, without counting; nothing where the budget is enough.
-  std::optional<BudgetError> refusal_of_counting();
   /// Counts what the means of all micro-batches divide by, and makes each divide by its share.
   /// Returns the counts of the batch; none for a single micro-batch, and without gradients.
   LossCounts count(LossReduction reduction);

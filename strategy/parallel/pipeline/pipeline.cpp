@@ -77,16 +77,10 @@ void Pipeline::prepare(Batches& batches, const ModelFunction& model,
   if (strategy_.accumulation > 1) examples_of(batch);  // throws
   batches.count.clear();
   batches.flow.record(model, parameters, batch, scale, batches.count, where);
-  std::optional<BudgetError> refused;
-  try {
-    batches.flow.plan(
-        programs_, {.threads = threads_of_stage_, .kept = runner_.kept(), .stage = {}, .free = [] {
-                      return free_memory();
-                    }});
-  } catch (const BudgetError& error) {
-    refused = error;
-  }
-  throw_larger(refused, batches.flow.refusal_of_counting());
+  batches.flow.plan(programs_,
+                    {.threads = threads_of_stage_, .kept = runner_.kept(), .stage = {}, .free = [] {
+                       return free_memory();
+                     }});
 }
 
 PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Tensor> parameters,
