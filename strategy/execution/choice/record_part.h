@@ -24,8 +24,9 @@ LossAndOutputs record_loss_of_part(Tape& tape, int parts, std::span<const Tensor
 LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
                            int part, const LocatedWorkload& workload, CountedMeans& means);
 
-/// Forecasts that part when it is planned as a whole, on a lazy tape. Notes in `of_counting` the refusal of a
-/// budget that is too small to count what its means divide by, if it names more than the one there.
+/// Forecasts that part when it is planned as a whole, on a lazy tape. Notes in `of_counting` the
+/// refusal of a budget that is too small to count what its means divide by, if it names more than
+/// the one there.
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                        const LocatedWorkload& workload, const Rates& rates,
                        std::optional<BudgetError>& of_counting);
