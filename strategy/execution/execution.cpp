@@ -219,8 +219,7 @@ struct Execution::State {
       try {
         std::rethrow_exception(error);
       } catch (const BudgetError& refused) {
-        if (worst && refused.smallest_feasible() < worst->smallest_feasible()) continue;
-        worst = refused;
+        worst = larger_of(worst, refused);
       }
     }
     if (!worst || has_share_alone() || has_devices()) return worst;

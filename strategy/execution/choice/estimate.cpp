@@ -61,7 +61,7 @@ auto for_each_size(const BatchCut& cut, const LocatedWorkload& workload, F estim
     try {
       made.push_back(estimate(part));
     } catch (const BudgetError& refused) {
-      if (!worst || refused.smallest_feasible() > worst->smallest_feasible()) worst = refused;
+      worst = larger_of(worst, refused);
     }
   }
   if (worst) throw *worst;
