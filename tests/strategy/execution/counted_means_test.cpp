@@ -283,6 +283,44 @@ TEST_CASE("counted means: those that a loss does not depend on are not counted")
 }
 
 TEST_CASE_METHOD(FourThreads,
+                 "counted means: a budget that is named is enough where counting takes the most") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {1000}), 0);
+    return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
+  };
+  constexpr Bytes of_wide = 8000;
+  const Found expected = whole(model);
+  for (const ExecutionStrategy& way : ways_to_cut(2)) {
+    if (way.mode != ExecutionMode::lazy) continue;  // others name what fits until they record more
+    CAPTURE(way.summary());
+    const auto named_by = [&](Bytes budget, const auto& call) {
+      ExecutionStrategy strategy = way;
+      strategy.run.memory_budget = budget;
+      try {
+        call(strategy);
+      } catch (const BudgetError& error) {
+        return error.smallest_feasible();
+      }
+      return Bytes{0};
+    };
+    const auto gradients = [&](const ExecutionStrategy& strategy) {
+      const Found found = run(model, strategy);
+      CHECK(difference(found, expected) < 1e-12);
+    };
+    const auto forecast = [&](const ExecutionStrategy& strategy) {
+      estimate(strategy, {model.loss, model.parameters, model.batch});
+    };
+    const Bytes named = named_by(1, gradients);
+    CHECK(named >= of_wide);
+    CHECK(named_by(1, forecast) == named);
+    CHECK(named_by(named - 1, gradients) == named);
+    CHECK(named_by(named, gradients) == 0);
+    CHECK(named_by(named, forecast) == 0);
+  }
+}
+
+TEST_CASE_METHOD(FourThreads,
                  "counted means: beside those that a loss needs, others change nothing") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);
   SmallModel more = model;

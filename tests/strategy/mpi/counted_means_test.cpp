@@ -86,6 +86,39 @@ TEST_CASE("counted means over ranks: shards of any size and a pipeline") {
   CHECK(distance(piped, expected) < 1e-12);
 }
 
+TEST_CASE("counted means over ranks: a budget that is named is enough to count them") {
+  const Tokens model;
+  const ModelFunction loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {1000}), 0);
+    return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
+  };
+  constexpr Bytes of_wide = 8000;
+  Execution alone;
+  const Found expected(alone.gradients(loss, model.parameters, model.batch));
+  std::vector<ExecutionStrategy> ways{{.accumulation = 2}};
+  if (world().size() > 1) {
+    ways.push_back({.accumulation = 3, .parallelism = ParallelMode::pipeline});
+  }
+  for (ExecutionStrategy& strategy : ways) {
+    CAPTURE(strategy.summary());
+    const auto named_by = [&](Bytes budget) {
+      strategy.run.memory_budget = budget;
+      DistributedExecution execution(world(), strategy);
+      try {
+        const Found found(execution.gradients(loss, model.parameters, model.batch));
+        CHECK(distance(found, expected) < 1e-12);
+      } catch (const BudgetError& error) {
+        return error.smallest_feasible();
+      }
+      return Bytes{0};
+    };
+    const Bytes named = named_by(1);
+    CHECK(named >= of_wide);
+    CHECK(named_by(named - 1) == named);
+    CHECK(named_by(named) == 0);
+  }
+}
+
 TEST_CASE("counted means over ranks: a model that fails to count fails on all ranks") {
   if (world().size() == 1) return;
   const Tokens model;
