@@ -2,7 +2,9 @@
 
 #include <string>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Most threads that oneTBB uses in this process, with the caller's. The first call asks the system
 /// whether it starts as many as oneTBB would. If it does not, oneTBB is limited to those it starts,

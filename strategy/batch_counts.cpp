@@ -104,7 +104,11 @@ std::vector<double> BatchCounts::count() {
     const std::vector<Var> needed = chosen(counts, is_needed);
     if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
-    evaluate(needed, options_);
+    try {
+      evaluate(needed, options_);
+    } catch (const BudgetError& refused) {
+      throw_larger(refusal(), refused);
+    }
     for (std::size_t i = 0; i < size; ++i) {
       if (is_needed[i]) sums[i] += counts[i].item();
     }

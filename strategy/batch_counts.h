@@ -38,7 +38,7 @@ class BatchCounts {
   std::optional<BudgetError> refusal();
   /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
   /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
-  /// different numbers of means, and for a mean in a body of a loop.
+  /// different numbers of means, and for a mean in a body of a loop. Throws `refusal`.
   std::vector<double> count();
   /// Makes the recorded parts divide by their shares of the whole counts. `weights` has the factors
   /// of the parts.

@@ -89,7 +89,13 @@ struct Execution::State {
     }
     check(parts, counts_now);
     if (!counts_now) return whole;
-    whole = counts.count();
+    try {
+      whole = counts.count();
+    } catch (const BudgetError&) {
+      known_to_fit.reset();  // it was by another model
+      check(parts, counts_now);
+      throw;
+    }
     counts.share(whole, parts.weights(reduction));
     return whole;
   }

@@ -56,7 +56,8 @@ ExecutionStrategy for_a_rank(ExecutionStrategy strategy, const RankLink& link) {
         " ranks; each rank runs one stage: start as many ranks as stages, or leave stages out");
   }
   if (strategy.run.threads == 0) {
-    strategy.run.threads = std::min(link.cores(), strategy.thread_count());
+    const bool is_serial = strategy.parallelism == ParallelMode::none;
+    strategy.run.threads = is_serial ? 1 : link.cores();
   }
   return strategy;
 }

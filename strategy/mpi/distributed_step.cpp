@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "autodiff/usable_threads.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/loss_counts.h"
@@ -389,6 +390,7 @@ Report DistributedStep::take_report() {
   if (setting_.strategy.run.memory_budget != unlimited)
     report.budget = setting_.strategy.run.memory_budget;
   report.micro_batches = micro_batches();
+  report.thread_problem = thread_problem(setting_.strategy.run.threads);
   if (setting_.gradients == nullptr) return report;
   const Bytes sums = setting_.gradients->bytes();
   for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,

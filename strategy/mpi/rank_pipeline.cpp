@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autodiff/number_text.h"
+#include "autodiff/usable_threads.h"
 #include "checkpoint/stores/hash.h"
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/stopwatch.h"
@@ -253,6 +254,7 @@ void RankPipeline::prepare_end(Step& step) {
   }
   flow_.describe(step.report);
   step.report.threads = threads_;
+  step.report.thread_problem = thread_problem(strategy_.run.threads);
   step.report.measured_peak += step.outputs.peak_reserved();
   step.report.measured_live_peak += step.outputs.peak();
   const auto stages = static_cast<std::size_t>(link_.size());

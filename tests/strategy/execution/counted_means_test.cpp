@@ -320,6 +320,31 @@ TEST_CASE_METHOD(FourThreads,
   }
 }
 
+TEST_CASE("counted means: a budget that is named is enough for a model that was not checked") {
+  const SmallModel model = tokens({5, 1, 0, 3}, false);
+  const auto loss = [](std::int64_t counted, std::int64_t summed) {
+    return [=](Tape&, std::span<const Var> p, std::span<const Var> b) {
+      const auto wide = [](const Var& x, std::int64_t elements) {
+        return sum(cumsum(broadcast_to(x, {elements}), 0));
+      };
+      const Var sum_of_targets = sum(square(matmul(b[0], p[0])));
+      return weighted_mean(wide(sum_of_targets, summed), wide(sum(square(b[0])), counted)) +
+             sum(square(p[1]));
+    };
+  };
+  ExecutionStrategy strategy{.accumulation = 2, .run = {.memory_budget = 16000}};
+  Execution execution(strategy);
+  execution.gradients(loss(10, 10), model.parameters, model.batch);
+  const auto larger = loss(3000, 6000);
+  try {
+    execution.gradients(larger, model.parameters, model.batch);
+    FAIL("no refusal");
+  } catch (const BudgetError& error) {
+    strategy.run.memory_budget = error.smallest_feasible();
+  }
+  CHECK_NOTHROW(Execution(strategy).gradients(larger, model.parameters, model.batch));
+}
+
 TEST_CASE_METHOD(FourThreads,
                  "counted means: beside those that a loss needs, others change nothing") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);

@@ -1,7 +1,9 @@
 // Means over counted targets, and batches that differ, over ranks.
+#include <algorithm>
 #include <cmath>
 
 #include "palimpsest.h"
+#include "strategy/mpi/rank_link.h"
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"
 
@@ -88,13 +90,13 @@ TEST_CASE("counted means over ranks: shards of any size and a pipeline") {
 
 TEST_CASE("counted means over ranks: a budget that is named is enough to count them") {
   const Tokens model;
-  const ModelFunction loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {1000}), 0);
+  const ModelFunction loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const bool takes_most = tape.part() % 2 == 1;
+    const std::int64_t elements = takes_most ? 2000 : 1000;
+    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {elements}), 0);
     return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
   };
-  constexpr Bytes of_wide = 8000;
-  Execution alone;
-  const Found expected(alone.gradients(loss, model.parameters, model.batch));
+  constexpr Bytes of_wide = 16000;
   std::vector<ExecutionStrategy> ways{{.accumulation = 2}};
   if (world().size() > 1) {
     ways.push_back({.accumulation = 3, .parallelism = ParallelMode::pipeline});
@@ -105,17 +107,15 @@ TEST_CASE("counted means over ranks: a budget that is named is enough to count t
       strategy.run.memory_budget = budget;
       DistributedExecution execution(world(), strategy);
       try {
-        const Found found(execution.gradients(loss, model.parameters, model.batch));
-        CHECK(distance(found, expected) < 1e-12);
+        execution.gradients(loss, model.parameters, model.batch);
       } catch (const BudgetError& error) {
         return error.smallest_feasible();
       }
       return Bytes{0};
     };
-    const Bytes named = named_by(1);
-    CHECK(named >= of_wide);
-    CHECK(named_by(named - 1) == named);
-    CHECK(named_by(named) == 0);
+    const std::vector<Bytes> named = world().link().gather(named_by(1));
+    CHECK(std::ranges::min(named) >= of_wide);
+    CHECK(named_by(std::ranges::max(named)) == 0);
   }
 }
 
