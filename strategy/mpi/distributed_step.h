@@ -20,9 +20,9 @@ namespace palimpsest {
 
 /// One step of a distributed execution: the protocol that makes either all ranks compute, or none.
 ///
-/// Ranks meet twice. Before the first meeting, each rank knows what it will compute for its first
-/// micro-batch, what its means count, and that its budget is enough; or it has failed. They meet
-/// again when all gradients have been sent; a rank that failed meanwhile has sent what it had.
+/// Ranks meet twice. Before the first meeting, each rank records its first micro-batch, counts what
+/// its means divide by, and checks its budget. A rank may fail in this. They meet again when all
+/// gradients have been sent; a rank that failed meanwhile has sent what it had.
 /// Memory for the end is allocated before the second meeting.
 class DistributedStep final : public RunObserver {
  public:
