@@ -57,6 +57,13 @@ void BatchCounts::note_needs(std::size_t part, const LossAndOutputs& values) {
   means_[part].note_needs(values.loss, values.outputs);
 }
 
+bool BatchCounts::any() const { return !std::ranges::all_of(means_, &CountedMeans::empty); }
+
+bool BatchCounts::are_equally_many() const {
+  return std::ranges::all_of(
+      means_, [&](const CountedMeans& means) { return means.size() == means_[0].size(); });
+}
+
 bool BatchCounts::any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const {
   return std::ranges::any_of(means_, [&](const CountedMeans& part) { return (part.*has)(mean); });
 }
@@ -70,11 +77,10 @@ std::vector<bool> BatchCounts::needed_means() const {
 }
 
 std::optional<BudgetError> BatchCounts::refusal() {
-  if (options_.memory_budget == unlimited || !any()) return {};
+  if (options_.memory_budget == unlimited || !any() || !are_equally_many()) return {};
   const std::vector<bool> is_needed = needed_means();
   std::optional<BudgetError> largest;
   for (CountedMeans& means : means_) {
-    if (means.size() != is_needed.size()) continue;  // an error of `count`
     const std::vector<Var> needed = chosen(means.counts(), is_needed);
     if (needed.empty()) continue;
     means.tape()->set_evaluator(evaluator());
@@ -112,8 +118,8 @@ std::vector<double> BatchCounts::count() {
     for (std::size_t i = 0; i < size; ++i) {
       if (is_needed[i]) sums[i] += counts[i].item();
     }
-    means.forget_counts();
   }
+  for (CountedMeans& means : means_) means.forget_counts();
   if (evaluator_ != nullptr) evaluator_->release_memory();
   return sums;
 }

@@ -29,12 +29,15 @@ class BatchCounts {
   void note_needs(std::size_t part, const LossAndOutputs& values);
   /// Makes `count` leave out none: parts of other processes may need other means.
   void count_all() { counts_all_ = true; }
-  /// Whether the first part has recorded any.
-  bool any() const { return !means_.empty() && !means_[0].empty(); }
+  /// Whether a part has recorded any.
+  bool any() const;
+  /// Parts that are recorded from now on must have none.
+  void expect_none() { expected_ = 0; }
 
   /// The refusal of the part that needs the largest budget to be counted, without counting; nothing
-  /// where the budget is enough for all parts. Call before `count`. Throws the same
-  /// `ArgumentError`.
+  /// where the budget is enough for all parts, or where they have recorded different numbers of
+  /// means, which is an error of `count`. Call before `count` returns. Throws `ArgumentError` for a
+  /// mean in a body of a loop.
   std::optional<BudgetError> refusal();
   /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
   /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
@@ -47,7 +50,8 @@ class BatchCounts {
   void share_with_later(std::span<const double> whole, std::span<const double> weights);
   /// The counts that means in the loss divide by, among the whole counts.
   std::vector<double> of_loss(std::span<const double> whole) const;
-  /// Throws `ArgumentError` unless the part that was recorded again has as many means as before.
+  /// Throws `ArgumentError` if a part has another number of means than when it was recorded before,
+  /// or any after `expect_none`.
   void require_as_many(std::size_t part) const;
 
   /// For tapes that parts are recorded on only to count, and that compute nothing else.
@@ -55,6 +59,8 @@ class BatchCounts {
 
  private:
   bool any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const;
+  /// Whether all parts have recorded equally many means.
+  bool are_equally_many() const;
   /// By mean: whether it is counted.
   std::vector<bool> needed_means() const;
 
@@ -62,7 +68,7 @@ class BatchCounts {
   std::optional<Precision> precision_;
   std::shared_ptr<EngineEvaluator> evaluator_;  // null before it is needed
   bool counts_all_ = false;
-  std::optional<std::size_t> expected_;  // means of each part that is recorded again
+  std::optional<std::size_t> expected_;  // means of each part that is still to be recorded
   std::vector<CountedMeans> means_;      // by part
 };
 

@@ -75,6 +75,7 @@ struct Execution::State {
     if (!is_lazy && counts_first) count_first();
     record_round(parts, 0);
     counts_first = counts.any();
+    if (!counts_first) counts.expect_none();
     if (!is_lazy && counts_first && whole.empty()) {
       count_first();
       record_round(parts, 0);
@@ -111,8 +112,8 @@ struct Execution::State {
   }
 
   /// Checks that a part of each size fits. The first part is the largest, and the last the
-  /// smallest.
-  /// `counts_now`: what the means divide by is still to be counted, within the same budget.
+  /// smallest. `counts_now`: all parts are recorded, and what their means divide by is still to be
+  /// counted, within the same budget.
   void check(RecordedParts& parts, bool counts_now) {
     const bool is_lazy = strategy.mode == ExecutionMode::lazy;
     const bool has_more_checks =
@@ -120,7 +121,8 @@ struct Execution::State {
     const std::pair now(parts.total_examples(), cut.options.memory_budget);
     if (!has_more_checks || strategy.run.memory_budget == unlimited || known_to_fit == now) return;
     std::vector<int> checked{0};
-    if (parts.have_two_sizes()) {
+    for (int part = 1; counts_now && part < cut.parts(); ++part) checked.push_back(part);
+    if (!counts_now && parts.have_two_sizes()) {
       // A mode that computes while it records cannot record a later micro-batch now.
       checked.push_back(is_lazy ? cut.parts() - 1 : cut.replicas - 1);
     }

@@ -105,7 +105,7 @@ void DistributedStep::cut() {
 /// Records what must be recorded before the first micro-batch is computed.
 void DistributedStep::prepare() {
   record(0);
-  if (!setting_.counts.any()) return;
+  if (!setting_.counts.any()) return setting_.counts.expect_none();
   records_again_ = setting_.strategy.mode != ExecutionMode::lazy;
   for (int k = 0; !records_again_ && k < micro_batches(); ++k) {
     if (k > 0) record(k);
@@ -352,6 +352,7 @@ Gradients DistributedStep::end(std::exception_ptr failure) {
   try {
     if (failure == nullptr) prepare_end();
     if (failure == nullptr && finds_order) gradients->prepare_order();
+    report.thread_problem = thread_problem(setting_.strategy.run.threads);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -390,7 +391,6 @@ Report DistributedStep::take_report() {
   if (setting_.strategy.run.memory_budget != unlimited)
     report.budget = setting_.strategy.run.memory_budget;
   report.micro_batches = micro_batches();
-  report.thread_problem = thread_problem(setting_.strategy.run.threads);
   if (setting_.gradients == nullptr) return report;
   const Bytes sums = setting_.gradients->bytes();
   for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,

@@ -229,15 +229,36 @@ TEST_CASE("counted means: a mean in a loop is refused where a batch is cut, and 
                   ArgumentError);
 }
 
-TEST_CASE("counted means: parts with other means are refused") {
+TEST_CASE_METHOD(FourThreads, "counted means: parts with other means are refused") {
   SmallModel model = tokens({5, 1, 0, 3}, false);
   const ModelFunction counted = model.loss;
-  int calls = 0;
-  model.loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-    if (++calls % 2 == 0) return counted(tape, p, b);
-    return LossAndOutputs(counted(tape, p, b).loss + counted(tape, p, b).loss);
+  const auto refused = [&](std::uint32_t part, int more, bool returns, Bytes budget) {
+    model.loss = [=](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+      Var loss = sum(square(p[0])) + sum(square(p[1]));
+      for (int i = 0; i < (tape.part() == part ? more : more - 1); ++i) {
+        const Var term = counted(tape, p, b).loss;
+        if (returns) loss = loss + term;
+      }
+      return loss;
+    };
+    for (const ExecutionStrategy& way : ways_to_cut(2)) {
+      CAPTURE(part, more, returns, budget, way.summary());
+      ExecutionStrategy strategy = way;
+      strategy.run.memory_budget = budget;
+      const std::string error = error_of([&] { run(model, strategy); });
+      const std::string numbers = part == 0
+                                      ? std::to_string(more) + " and " + std::to_string(more - 1)
+                                      : std::to_string(more - 1) + " and " + std::to_string(more);
+      CHECK_THAT(error, Contains(numbers + " means"));
+    }
   };
-  CHECK_THAT(error_of([&] { run(model, {.accumulation = 2}); }), Contains("2 and 1 means"));
+  for (const std::uint32_t part : {0, 1}) {
+    for (const int more : {1, 2}) {
+      for (const bool returns : {true, false}) {
+        for (const Bytes budget : {unlimited, 1_MiB}) refused(part, more, returns, budget);
+      }
+    }
+  }
 }
 
 TEST_CASE("counted means: an execution returns the counts of its batch, for an accumulator") {
@@ -343,6 +364,35 @@ TEST_CASE("counted means: a budget that is named is enough for a model that was 
     strategy.run.memory_budget = error.smallest_feasible();
   }
   CHECK_NOTHROW(Execution(strategy).gradients(larger, model.parameters, model.batch));
+}
+
+TEST_CASE("counted means: a part that cannot be counted is refused after others were counted") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  std::int64_t most = 10;
+  model.loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const std::int64_t elements = tape.part() == 0 ? 10 : most;
+    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {elements}), 0);
+    return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
+  };
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    CAPTURE(name_of(mode));
+    ExecutionStrategy strategy{.mode = mode, .accumulation = 2, .run = {.memory_budget = 16000}};
+    Execution execution(strategy);
+    most = 10;
+    CHECK_NOTHROW(execution.gradients(model.loss, model.parameters, model.batch));
+    most = 3000;
+    for (int again = 0; again < 2; ++again) {
+      try {
+        execution.gradients(model.loss, model.parameters, model.batch);
+        FAIL("no refusal");
+      } catch (const BudgetError& error) {
+        CHECK(error.smallest_feasible() >= 24000);
+        strategy.run.memory_budget = error.smallest_feasible();
+      }
+    }
+    if (mode == ExecutionMode::lazy) CHECK_NOTHROW(run(model, strategy));
+  }
 }
 
 TEST_CASE_METHOD(FourThreads,

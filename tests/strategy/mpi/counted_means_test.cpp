@@ -117,6 +117,9 @@ TEST_CASE("counted means over ranks: a budget that is named is enough to count t
     };
     const std::vector<Bytes> named = world().link().gather(named_by(1));
     CHECK(std::ranges::min(named) >= of_wide);
+    // Enough to count some parts, and not the others.
+    const std::vector<Bytes> others = world().link().gather(named_by(of_wide - 2000));
+    CHECK(std::ranges::max(others) == std::ranges::max(named));
     CHECK(named_by(std::ranges::max(named)) == 0);
   }
 }
@@ -219,18 +222,21 @@ TEST_CASE("counted means over ranks: micro-batches that record different numbers
   if (world().size() == 1) return;
   const Tokens model;
   for (const ExecutionStrategy& strategy : strategies()) {
-    CAPTURE(name_of(strategy));
-    DistributedExecution execution(world(), strategy);
-    int calls = 0;
-    const Failure failure = failure_of([&] {
-      const ModelFunction loss = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
-        const bool is_second = ++calls == 2 && world().rank() == 1;
-        return is_second ? two_terms(p, b) + two_terms(p, b) : two_terms(p, b);
-      };
-      execution.gradients(loss, model.parameters, model.batch);
-    });
-    CHECK(failure.own + failure.of_other != "");
-    if (failure.own.empty()) CHECK(failure.rank == 1);
+    for (const bool has_one : {false, true}) {
+      CAPTURE(name_of(strategy), has_one);
+      DistributedExecution execution(world(), strategy);
+      int calls = 0;
+      const Failure failure = failure_of([&] {
+        const ModelFunction loss = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+          const Var usual = has_one ? two_terms(p, b) : mean(square(matmul(b[0], p[0] + p[1])));
+          const bool is_second = ++calls == 2 && world().rank() == 1;
+          return is_second ? usual + two_terms(p, b) : usual;
+        };
+        execution.gradients(loss, model.parameters, model.batch);
+      });
+      CHECK(failure.own + failure.of_other != "");
+      if (failure.own.empty()) CHECK(failure.rank == 1);
+    }
   }
 }
 
