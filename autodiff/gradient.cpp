@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "autodiff/adjoint_origins.h"
 #include "autodiff/adjoints.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/squared_roots.h"
 #include "autodiff/recording_guards.h"
 #include "autodiff/whole_paths.h"
 
@@ -98,7 +100,9 @@ void require_product(const Tape& tape, NodeId node, const Var& a, const Var& b,
                    tape.where(node));
 }
 
-void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
+/// Pulls back through a node. `is_variable(value)`: the derivative is by this value.
+void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench,
+               const std::function<bool(ValueId)>& is_variable) {
   const ValueId first_output = tape.first_output(node);
   bench.output_adjoints.clear();
   bool any = false;
@@ -109,6 +113,11 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   }
   if (!any) return;
 
+  auto* vjp = tape.operation(node).vjp;
+  if (const auto root = squared_root(tape, node, is_variable)) {
+    node = *root;
+    vjp = pull_back_squared_root;
+  }
   const std::size_t inputs = tape.inputs(node).size();
   const std::span<bool> wanted = bench.wanted(inputs);
   bool needed = false;
@@ -120,7 +129,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
 
   const std::span<Pullback::InputAdjoint> input_adjoints = bench.no_adjoints(inputs);
   const Blame blame(tape, node);
-  tape.operation(node).vjp(Pullback(tape, node, bench.output_adjoints, input_adjoints, wanted));
+  vjp(Pullback(tape, node, bench.output_adjoints, input_adjoints, wanted));
   const auto require_here = [&](const Var& var) {
     if (!var.belongs_to(tape)) throw_foreign(var, tape.operation(node).name, tape.where(node));
   };
@@ -213,9 +222,12 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   }
   recorded(last);
   Workbench bench;
+  const std::function is_variable = [&](ValueId value) {
+    return std::ranges::find(xs, value, &Var::id) != xs.end();
+  };
   for (NodeId node = last + 1; node-- > first;) {
     if (!tape.is_blocked(node) && tape.operation(node).vjp != nullptr) {
-      pull_back(tape, node, adjoints, bench);
+      pull_back(tape, node, adjoints, bench, is_variable);
     }
     adjoints.leave(node);
     recorded(node);

@@ -198,7 +198,8 @@ Trace Trace::narrowed(std::span<const DType> arguments) const {
   std::vector<Var> needed_for;
   for (ValueId& output : outputs) {
     const NodeId node = from.producer(output);
-    if (output >= arguments_ && is_widening(from, node)) output = from.inputs(node)[0];
+    const bool is_free = output >= arguments_ && !from.is_blocked(node);
+    if (is_free && is_widening(from, node)) output = from.inputs(node)[0];
     needed_for.push_back(const_cast<Tape&>(from).var(output));
   }
   const std::vector<bool> needed = needed_nodes(from, 0, needed_for);
@@ -210,8 +211,9 @@ Trace Trace::narrowed(std::span<const DType> arguments) const {
     const ValueId first = from.first_output(node);
     if (!needed[node] || first < arguments_) continue;
     const auto inputs = from.inputs(node);
-    const bool narrows = &from.operation(node) == &cast_operation && inputs[0] < arguments_ &&
-                         from.dtype(first) == arguments[inputs[0]];
+    // A blocked cast stops derivatives, so it stays.
+    const bool narrows = &from.operation(node) == &cast_operation && !from.is_blocked(node) &&
+                         inputs[0] < arguments_ && from.dtype(first) == arguments[inputs[0]];
     if (narrows) {
       copier.map(first, leaves[inputs[0]]);
       continue;

@@ -116,7 +116,9 @@ Buffer Arena::cut(Bytes offset, Bytes bytes) const {
   region_->reach(offset + bytes);
   region_->meter.counts_->live.add(bytes);
   return Buffer(data, [region = region_, bytes](std::byte*) mutable {
-    region->meter.counts_->live.add(-bytes);
+    // Weak pointers to the buffer keep this function, but must not keep the region.
+    const std::shared_ptr<Region> released = std::move(region);
+    released->meter.counts_->live.add(-bytes);
   });
 }
 

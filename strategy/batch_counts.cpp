@@ -57,6 +57,25 @@ void BatchCounts::note_needs(std::size_t part, const LossAndOutputs& values) {
   means_[part].note_needs(values.loss, values.outputs);
 }
 
+void BatchCounts::set_budget(Bytes budget) {
+  options_.memory_budget = budget;
+  if (evaluator_ != nullptr) evaluator_->set_memory_budget(budget);
+}
+
+bool BatchCounts::needs_room() const {
+  constexpr Bytes parts_of_budget = 100;  // less than what all of a process may exceed it by
+  if (options_.memory_budget == unlimited) return false;
+  return std::ranges::any_of(means_, [&](const CountedMeans& means) {
+    Bytes bytes = 0;
+    for (ValueId value = 0; means.tape() != nullptr && value < means.tape()->value_count();
+         ++value) {
+      if (!means.tape()->is_leaf(means.tape()->producer(value)))
+        bytes += means.tape()->bytes(value);
+    }
+    return bytes > options_.memory_budget / parts_of_budget;
+  });
+}
+
 bool BatchCounts::any() const { return !std::ranges::all_of(means_, &CountedMeans::empty); }
 
 bool BatchCounts::are_equally_many() const {

@@ -34,6 +34,10 @@ class BatchCounts {
   /// Parts that are recorded from now on must have none.
   void expect_none() { expected_ = 0; }
 
+  /// The budget for counting; that of the strategy, unless other memory is allocated for long.
+  void set_budget(Bytes budget);
+  /// True if counting may take so much that other memory of the budget must be released before.
+  bool needs_room() const;
   /// The refusal of the part that needs the largest budget to be counted, without counting; nothing
   /// where the budget is enough for all parts, or where they have recorded different numbers of
   /// means, which is an error of `count`. Call before `count` returns. Throws `ArgumentError` for a

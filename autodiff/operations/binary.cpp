@@ -14,7 +14,6 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/operations/squared_roots.h"
 #include "autodiff/operations/unary.h"
 
 namespace palimpsest {
@@ -259,9 +258,6 @@ Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& wh
                      "takes floating dtypes, not " + to_string(a.type()) + " and " +
                          to_string(b.type()) + "; cast one first",
                      where);
-  }
-  if (index == functions::position<functions::Multiply, functions::Binary>) {
-    if (const Var simple = product_of_roots(a, b, where); simple.defined()) return simple;
   }
   return record_pair(operation, a, b, false, where);
 }

@@ -1,7 +1,10 @@
 #include "autodiff/operations/squared_roots.h"
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
@@ -37,65 +40,83 @@ Root root_made_by(const Operation& operation) {
   return &operation == &binary_operation(hypot) ? Root::hypot : Root::none;
 }
 
-/// The square of a root from the inputs of its node. Undefined for norms with p ≠ 2.
-Var square_of(const Var& root, Root kind, const Where& where) {
-  Tape& tape = root.tape();
-  const NodeId node = root.node();
-  const auto input = [&](std::size_t i) { return tape.var(tape.inputs(node)[i], where); };
+/// The square of the root that the node of `p` makes, from its inputs.
+Var square_of(const Pullback& p, std::span<const Var> inputs) {
+  const Where where = p.where();
+  const Var& x = inputs[0];
   const auto as_root = [&](const Var& y) {
-    return reshape(cast(y, root.dtype(), where), root.shape(), where);
+    const ValueType type = p.output().type();
+    return reshape(cast(y, type.dtype, where), type.shape, where);
   };
-  const Var x = input(0);
+  const Root kind = root_made_by(p.tape().operation(p.output().node()));
   if (kind == Root::abs) return square(x, where);
   if (kind == Root::hypot) {
-    const Var other = input(1);
-    return as_root(add(wide_square(x, where), wide_square(other, where), where));
+    return as_root(add(wide_square(x, where), wide_square(inputs[1], where), where));
   }
-  const auto reduced = tape.attributes(node).as<ReduceAttributes>();  // a copy: the tape grows
+  const auto reduced = p.attributes().as<ReduceAttributes>();  // a copy: the tape grows
   if (kind == Root::deviation) {
     const Operation& variance = *moment_operations()[0];
     return as_root(record_reduction(variance, x, reduced, false, x.dtype(), where));
   }
-  if (reduced.number != 2) return {};
-  const Axes axes = axes_of(reduced.mask, x.rank());
-  return as_root(sum(wide_square(x, where), axes, false, where));
+  return as_root(sum(wide_square(x, where), axes_of(reduced.mask, x.rank()), false, where));
+}
+
+bool is_square(const Operation& operation) {
+  return &operation == unary_operations()[unary_index(functions::place_of<functions::Square>)];
+}
+
+bool is_product(const Operation& operation) {
+  return &operation ==
+         &binary_operation(functions::position<functions::Multiply, functions::Binary>);
+}
+
+/// Whether the node is a root whose square is passed through.
+bool is_root(const Tape& tape, NodeId node) {
+  const Root kind = root_made_by(tape.operation(node));
+  if (kind == Root::none || tape.is_blocked(node)) return false;
+  return kind != Root::norm || tape.attributes(node).as<ReduceAttributes>().number == 2;
 }
 
 /// Whether two values are recorded by the same operations on the same leaves. Looks at few nodes.
-bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b, int depth = 4) {
+/// False if they differ and one of them, or of those that they are made from, is a variable.
+bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b,
+                        const std::function<bool(ValueId)>& is_variable, int depth = 4) {
   if (a == b) return true;
   const NodeId first = tape.producer(a);
   const NodeId second = tape.producer(b);
   if (depth == 0 || &tape.operation(first) != &tape.operation(second) ||
       tape.is_blocked(first) != tape.is_blocked(second) ||
       a - tape.first_output(first) != b - tape.first_output(second) ||
-      !(tape.attributes(first) == tape.attributes(second))) {
+      !(tape.attributes(first) == tape.attributes(second)) || is_variable(a) || is_variable(b)) {
     return false;
   }
   const auto inputs = tape.inputs(first);
   const auto others = tape.inputs(second);
   if (inputs.empty() || inputs.size() != others.size()) return false;  // leaves are their own
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!are_recorded_alike(tape, inputs[i], others[i], depth - 1)) return false;
+    if (!are_recorded_alike(tape, inputs[i], others[i], is_variable, depth - 1)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-Var product_of_roots(const Var& a, const Var& b, const Where& where) {
-  for (const Var& operand : {a, b}) {
-    if (!operand.defined() || !operand.is_current()) return {};  // an error of the caller's
-  }
-  Tape& tape = a.tape();
-  // In the body of a loop, the root of another tape is a number that need not be computed again.
-  if (&tape != &b.tape() || &tape != &tape.recording()) return {};
-  const Root kind = root_made_by(tape.operation(a.node()));
-  if (kind == Root::none || tape.is_blocked(a.node()) || !is_floating(a.dtype()) ||
-      !are_recorded_alike(tape, a.id(), b.id())) {
+std::optional<NodeId> squared_root(const Tape& tape, NodeId node,
+                                   const std::function<bool(ValueId)>& is_variable) {
+  const Operation& operation = tape.operation(node);
+  if (!is_square(operation) && !is_product(operation)) return {};
+  const auto inputs = tape.inputs(node);
+  const ValueId root = inputs.front();
+  if (!is_root(tape, tape.producer(root)) || is_variable(root) ||
+      !are_recorded_alike(tape, root, inputs.back(), is_variable)) {
     return {};
   }
-  return square_of(a, kind, where);
+  return tape.producer(root);
+}
+
+void pull_back_squared_root(const Pullback& p) {
+  pull_back_through(
+      p, [&](std::span<const Var> inputs) { return std::vector<Var>{square_of(p, inputs)}; });
 }
 
 }  // namespace palimpsest

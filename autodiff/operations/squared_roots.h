@@ -1,13 +1,23 @@
 #pragma once
 
-#include "autodiff/var.h"
+#include <functional>
+#include <optional>
+
+#include "autodiff/gradient.h"
 
 namespace palimpsest {
 
-/// The product a·b where both are the same root of the same values: the norm with p = 2, `hypot`,
-/// `abs` or `standard_deviation`. It is recorded from these values, since the square has a second
-/// derivative at 0, where the root has none. Where the root `hypot` of ∞ and NaN is ∞, the square
-/// is NaN. Undefined for other a and b.
-Var product_of_roots(const Var& a, const Var& b, const Where& where);
+// The square of a root has a second derivative at 0, where the root has none: the square of a norm
+// with p = 2, of `hypot`, `abs` or `standard_deviation`. So the derivative of the square is taken
+// past the root, from the values that the root is made of.
+
+/// The root that a node squares: by `square`, or as the product of two roots that are recorded
+/// alike. Nothing for other nodes. Also nothing if one of the values that would be passed over
+/// `is_variable` of the differentiation, since its derivative is wanted too.
+std::optional<NodeId> squared_root(const Tape& tape, NodeId node,
+                                   const std::function<bool(ValueId)>& is_variable);
+
+/// The VJP of the root's square, where `p` is of the root's node, with the adjoint of the square.
+void pull_back_squared_root(const Pullback& p);
 
 }  // namespace palimpsest

@@ -12,7 +12,6 @@
 #include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/registry.h"
-#include "autodiff/operations/squared_roots.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -335,9 +334,6 @@ Var record_unary(functions::Place function, const Var& x, const Parameters* para
     }
   }
   require_floating(x, operation.name, where);
-  if (index == functions::position<functions::Square, Unary>) {
-    if (const Var simple = product_of_roots(x, x, where); simple.defined()) return simple;
-  }
   const ValueType type = x.type();
   return x.tape().record(operation, {&x, 1}, {&type, 1},
                          parameters == nullptr ? Attributes() : Attributes(*parameters), where);

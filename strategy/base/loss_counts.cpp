@@ -15,9 +15,10 @@ bool has_marks(const Tape& tape) {
   return false;
 }
 
-/// Whether the loss depends on examples other than through counted means. Constants of several
-/// elements and random numbers count as examples.
-bool depends_on_examples(const Var& loss) {
+}  // namespace
+
+/// Constants of several elements and random numbers count as examples.
+bool has_other_terms(const Var& loss) {
   const Tape& tape = loss.tape();
   std::vector<bool> depends(loss.node() + 1);
   for (NodeId node = 0; node <= loss.node(); ++node) {
@@ -39,8 +40,6 @@ bool depends_on_examples(const Var& loss) {
   return depends[loss.node()];
 }
 
-}  // namespace
-
 RecordedCounts::RecordedCounts(const Var& loss) {
   Tape& tape = loss.tape();
   if (!has_marks(tape)) return;
@@ -51,7 +50,7 @@ RecordedCounts::RecordedCounts(const Var& loss) {
     if (behind[tape.producer(tape.inputs(node)[0])])
       counts_.push_back(tape.var(tape.first_output(node)));
   }
-  has_other_terms_ = depends_on_examples(loss);
+  has_other_terms_ = palimpsest::has_other_terms(loss);
 }
 
 void RecordedCounts::append_to(LossAndOutputs& values) const {

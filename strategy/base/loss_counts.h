@@ -21,6 +21,10 @@ struct LossCounts {
   bool empty() const { return counts.empty(); }
 };
 
+/// Whether a loss has terms as in `LossCounts::has_other_terms`. A checkpoint counts as one of
+/// them, since what is inside is not known.
+bool has_other_terms(const Var& loss);
+
 /// The counts of a recorded loss, as values of its tape.
 class RecordedCounts {
  public:

@@ -90,6 +90,9 @@ struct Execution::State {
     }
     check(parts, counts_now);
     if (!counts_now) return whole;
+    if (counts.needs_room()) {
+      for (Replica& replica : replicas) replica.release_memory();
+    }
     try {
       whole = counts.count();
     } catch (const BudgetError&) {
@@ -130,6 +133,8 @@ struct Execution::State {
     for (const int part : checked) {
       try {
         const bool is_ahead = !parts.has(part);
+        // Values that a model has read must not take memory beside those that it reads now.
+        if (is_ahead) replica_of(part).drop_values(parts[part % cut.replicas]);
         if (is_ahead) parts.record(part);
         replica_of(part).check(parts[part]);
         if (is_ahead) replica_of(part).drop_values(parts[part]);
@@ -326,6 +331,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const int replicas = static_cast<int>(state.replicas.size());
   RecordedParts parts({loss, parameters, batch, where, state.cut.parts(), state.replicas,
                        state.gradient_count, state.counts,
+                       state.strategy.run.memory_budget != unlimited,
                        [&](const Var& made) { return state.scaled(made); }});
   const std::vector<double> counts = state.prepare(parts);
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
@@ -364,7 +370,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
                       ? std::move(*of_parts[0])
                       : state.arena.execute([&] { return accumulator.gradients(); });
   if (!counts.empty()) {
-    sum.set_counts({state.counts.of_loss(counts), RecordedCounts(parts[0].loss).has_other_terms()});
+    sum.set_counts({state.counts.of_loss(counts), has_other_terms(parts[0].loss)});
   }
   std::vector<Tensor> together = outputs.finish(parts.updates(0));
   return state.finish(sum, state.take_report(state.cut.sums), std::move(together));

@@ -36,8 +36,7 @@ LossAndOutputs RecordedParts::record_on(Tape& tape, int part) {
 
 void RecordedParts::record(int part) {
   const int replicas = static_cast<int>(setting_.replicas.size());
-  Replica& replica = setting_.replicas[static_cast<std::size_t>(part % replicas)];
-  Tape& tape = replica.tape(part / replicas, index(part), setting_.count);
+  Tape& tape = replica_of(part).tape(part / replicas, index(part), setting_.count);
   Part& recorded = parts_[static_cast<std::size_t>(part)];
   recorded.values = record_on(tape, part);
   if (is_cut()) setting_.counts.require_as_many(static_cast<std::size_t>(part));
@@ -50,6 +49,12 @@ void RecordedParts::record(int part) {
 }
 
 std::vector<double> RecordedParts::count_first() {
+  if (setting_.is_limited) {
+    for (int part = 0; part < setting_.parts; ++part) {
+      if (has(part)) replica_of(part).drop_values((*this)[part]);
+    }
+    for (Replica& replica : setting_.replicas) replica.release_memory();
+  }
   setting_.counts.begin(parts_.size());
   for (int part = 0; part < setting_.parts; ++part) {
     Tape tape(setting_.counts.evaluator());

@@ -32,6 +32,7 @@ class RecordedParts {
     std::span<Replica> replicas;
     const Tape& count;  ///< cleared once for each batch
     BatchCounts& counts;
+    bool is_limited;                            ///< the memory of the replicas is
     std::function<Var(const Var& loss)> scale;  ///< replicas that record in parallel call it
     Process process = {};
   };
@@ -60,7 +61,8 @@ class RecordedParts {
   bool have_two_sizes() const { return examples_.front() != examples_.back(); }
 
   /// Records every part on a tape of its own, and returns the counts that the means of all of them
-  /// divide by.
+  /// divide by. Parts that were recorded before must be recorded again: within a budget, their
+  /// values are dropped.
   std::vector<double> count_first();
 
  private:
@@ -71,6 +73,9 @@ class RecordedParts {
   };
 
   const Part& at(int part) const { return parts_[static_cast<std::size_t>(part)]; }
+  Replica& replica_of(int part) const {
+    return setting_.replicas[static_cast<std::size_t>(part) % setting_.replicas.size()];
+  }
   bool is_cut() const { return setting_.parts * setting_.process.count > 1; }
   /// The index in the batch.
   int index(int part) const { return part * setting_.process.count + setting_.process.rank; }

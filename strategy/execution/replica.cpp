@@ -113,6 +113,11 @@ std::size_t Replica::first_gradient(const LossAndOutputs& values) {
   return computed_values(computed(all)).size();
 }
 
+void Replica::release_memory() {
+  evaluator_->release_memory();
+  if (devices_ != nullptr) devices_->release_memory();
+}
+
 void Replica::drop_all(const Var& made) {
   const Var in_place = computed(made).loss;
   for (Tape* const tape : {&made.tape(), &in_place.tape()}) {

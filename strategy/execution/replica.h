@@ -58,6 +58,8 @@ class Replica {
   void check(const LossAndOutputs& values);
   /// Drops the values that a model has looked at, until `differentiate` computes them again.
   void drop_values(const LossAndOutputs& values) { drop_all(values.loss); }
+  /// Returns the memory kept for the next run to the system.
+  void release_memory();
 
   /// The report of all parts since the last call. It has the sum of the counts and the largest
   /// predicted peak; the rest is from the part with the largest measured peak.

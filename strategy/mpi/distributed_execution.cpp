@@ -98,6 +98,7 @@ struct DistributedExecution::State {
     if (strategy.run.memory_budget != unlimited && gradients) {
       of_rank.memory_budget = std::max<Bytes>(0, strategy.run.memory_budget - gradients->bytes());
     }
+    counts.set_budget(of_rank.memory_budget);
     replica.emplace(strategy, of_rank, world.ranks_here(), 0);
     arena.emplace(of_rank.threads);
     if (gradients && !loaded_order.empty()) gradients->lay_out(std::exchange(loaded_order, {}));

@@ -93,7 +93,8 @@ void DistributedStep::cut() {
   };
   parts_.emplace(RecordedParts::Setting{
       input_.loss, input_.parameters, input_.batch, input_.where, micro_batches(),
-      std::span(&setting_.replica, 1), setting_.count, setting_.counts, scale,
+      std::span(&setting_.replica, 1), setting_.count, setting_.counts,
+      setting_.strategy.run.memory_budget != unlimited, scale,
       RecordedParts::Process{setting_.link.rank(), setting_.link.size(), !input_.is_whole}});
   for (int k = 0; k < micro_batches(); ++k) {
     if (parts_->examples(k) > 0) continue;
@@ -105,7 +106,12 @@ void DistributedStep::cut() {
 /// Records what must be recorded before the first micro-batch is computed.
 void DistributedStep::prepare() {
   record(0);
-  if (!setting_.counts.any()) return setting_.counts.expect_none();
+  if (!setting_.counts.any()) {
+    setting_.counts.expect_none();
+    // Without gradients, nothing tells that a run begins.
+    if (input_.parameters.empty()) agree_before_run();
+    return;
+  }
   records_again_ = setting_.strategy.mode != ExecutionMode::lazy;
   for (int k = 0; !records_again_ && k < micro_batches(); ++k) {
     if (k > 0) record(k);
@@ -113,10 +119,17 @@ void DistributedStep::prepare() {
     setting_.replica.drop_values((*parts_)[k]);
   }
   count();
-  if (!records_again_) return;
+  // What the means divide by is part of what a run reads.
+  if (!records_again_) return agree_before_run();
   // The means are computed as they are recorded, so they need their counts before.
   agree(nullptr);
   record(0);
+}
+
+/// Agrees with the other ranks before the run of the first micro-batch begins.
+void DistributedStep::agree_before_run() {
+  setting_.replica.check((*parts_)[0]);
+  agree(nullptr);
 }
 
 void DistributedStep::record(int micro_batch) {
@@ -138,7 +151,8 @@ void DistributedStep::record(int micro_batch) {
 
 /// Counts what the means of this rank divide by.
 void DistributedStep::count() {
-  has_other_terms_ = RecordedCounts((*parts_)[0].loss).has_other_terms();
+  has_other_terms_ = has_other_terms((*parts_)[0].loss);
+  if (!records_again_ && setting_.counts.needs_room()) setting_.replica.release_memory();
   try {
     counts_ = records_again_ ? parts_->count_first() : setting_.counts.count();
   } catch (const BudgetError& of_counting) {

@@ -64,6 +64,7 @@ class DistributedStep final : public RunObserver {
   void cut();
   void prepare();
   void record(int micro_batch);
+  void agree_before_run();
   void count();
   void compute_part(int micro_batch);
   Gradients differentiate(const LossAndOutputs& values);

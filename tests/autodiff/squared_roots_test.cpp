@@ -93,6 +93,31 @@ TEST_CASE("derivatives of squares of roots are those of the sum of squares") {
   }
 }
 
+TEST_CASE("squares of roots have a derivative by the root, and by what it is made of") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::from({3.0, -4.0}, {2}));
+  const Var doubled = x * 2.0;
+  const auto root = [&](const Var& z) { return norm(z * 1.0); };
+  const Var first = root(doubled);
+  for (const Var& y : {square(first), pow(first, 2), first * first}) {
+    CHECK(gradient(y, first).item() == 20);
+    CHECK_THAT(hessian(y, first).item(), WithinAbs(2, 1e-14));
+    const std::vector<Var> both = gradient(y, {first, x});
+    CHECK(both[0].item() == 20);
+    CHECK_THAT(both[1].value().at(0), WithinAbs(24, 1e-13));
+    CHECK_THAT(gradient(y, doubled).value().at(1), WithinAbs(-16, 1e-13));
+    CHECK_THAT(jvp(y, first, full_like(first, 3)).item(), WithinAbs(60, 1e-13));
+  }
+  // Two roots that are recorded alike, by values that only one of them is made of.
+  const Var scaled = doubled * 1.0;
+  const Var second = norm(scaled);
+  const Var product = first * second;
+  CHECK(gradient(product, second).item() == 10);
+  CHECK_THAT(gradient(product, scaled).value().at(0), WithinAbs(6, 1e-13));
+  CHECK_THAT(gradient(product, doubled).value().at(0), WithinAbs(12, 1e-13));
+  CHECK_THAT(hessian(product, x).at(0), WithinAbs(8, 1e-12));
+}
+
 TEST_CASE("other products stay as they are") {
   Tape tape;
   const Var x = tape.parameter(Tensor::from({3.0, -4.0}, {2}));

@@ -76,6 +76,15 @@ TEST_CASE("meter: threads count together") {
   CHECK(meter.peak() <= 4 * 64);
 }
 
+TEST_CASE("arena: a weak pointer to a cut does not keep the region") {
+  Arena arena(Meter(), 100'000);
+  Buffer cut = arena.cut(0, 100);
+  const std::weak_ptr<std::byte> watcher = cut;
+  CHECK(arena.in_use());
+  cut.reset();
+  CHECK_FALSE(arena.in_use());
+}
+
 TEST_CASE("arena: cuts are live bytes, the region is reserved bytes") {
   const Meter meter;
   Arena arena(meter, 10 * page);

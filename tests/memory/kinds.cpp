@@ -21,6 +21,22 @@ LossAndOutputs record_model(Tape& tape, std::span<const Var> parameters,
   return mean(square(y - x));
 }
 
+/// The model with a loss that divides by a sum of weights, which take as much as values of a layer.
+LossAndOutputs record_counted_model(Tape& tape, std::span<const Var> parameters,
+                                    std::span<const Var> batch) {
+  const Var weights = cumsum(exp(batch[0]), 0);
+  const Var total = record_model(tape, parameters, batch).loss * sum(batch[0] * 0.0 + 1.0);
+  return weighted_mean(total, sum(weights));
+}
+
+/// The model, after it has looked at a value that takes as much as six of its layers.
+LossAndOutputs record_looking_model(Tape& tape, std::span<const Var> parameters,
+                                    std::span<const Var> batch) {
+  const Shape rows = batch[0].shape();
+  cumsum(broadcast_to(batch[0], {6, rows[0], rows[1]}), 0).value();
+  return record_model(tape, parameters, batch);
+}
+
 LossAndOutputs record_leaves_and_model(Tape& tape, const ModelTensors& tensors) {
   std::vector<Var> parameters;
   for (const Tensor& tensor : tensors.parameters) parameters.push_back(tape.parameter(tensor));
@@ -64,16 +80,17 @@ class ByProgram : public Trainer {
 
 class ByExecution : public Trainer {
  public:
-  ByExecution(const ModelTensors& tensors, ExecutionStrategy strategy)
-      : tensors_(tensors), execution_(std::move(strategy)) {}
+  ByExecution(ModelTensors tensors, ExecutionStrategy strategy, ModelFunction model)
+      : tensors_(std::move(tensors)), execution_(std::move(strategy)), model_(std::move(model)) {}
 
   Report step() override {
-    return execution_.gradients(record_model, tensors_.parameters, tensors_.batch).report();
+    return execution_.gradients(model_, tensors_.parameters, tensors_.batch).report();
   }
 
  private:
-  const ModelTensors& tensors_;
+  ModelTensors tensors_;
   Execution execution_;
+  ModelFunction model_;
 };
 
 RunOptions options_of(Bytes budget, AllocationPolicy memory, NativeCode native) {
@@ -108,23 +125,32 @@ Kind program_kind(std::string name, NativeCode native) {
           }};
 }
 
-Kind execution_kind(std::string name, int parts, ExecutionStrategy strategy) {
+Kind execution_kind(std::string name, int parts, ExecutionStrategy strategy,
+                    ModelFunction model = record_model) {
   return {std::move(name), parts, [=](const ModelTensors& tensors, Bytes budget) {
             ExecutionStrategy within = strategy;
             within.run = options_of(budget, within.run.memory, NativeCode::off);
-            return std::make_unique<ByExecution>(tensors, within);
+            return std::make_unique<ByExecution>(tensors, within, model);
           }};
+}
+
+/// A model that looks at values, with parts that differ by one example.
+Kind looking_kind(std::string name, const ExecutionStrategy& strategy) {
+  Kind kind = execution_kind(std::move(name), 2, strategy, record_looking_model);
+  kind.is_uneven = true;
+  return kind;
 }
 
 }  // namespace
 
-ModelTensors tensors_of(const ModelSize& size, int parts) {
+ModelTensors tensors_of(const ModelSize& size, const Kind& kind) {
   ModelTensors tensors;
   for (int layer = 0; layer < size.layers; ++layer) {
     const auto seed = static_cast<std::uint64_t>(layer);
     tensors.parameters.push_back(Tensor::normal({size.width, size.width}, seed, 0, 0.3));
   }
-  tensors.batch.push_back(Tensor::uniform({size.rows * parts, size.width}, 99, -1, 1));
+  const std::int64_t rows = size.rows * kind.parts - (kind.is_uneven ? 1 : 0);
+  tensors.batch.push_back(Tensor::uniform({rows, size.width}, 99, -1, 1));
   return tensors;
 }
 
@@ -156,6 +182,15 @@ std::vector<Kind> kinds() {
                      {.accumulation = 2, .parallelism = replicas, .workers = 2}),
       execution_kind("pipeline", 2,
                      {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2}),
+      execution_kind("accumulation, counted", 2, {.accumulation = 2}, record_counted_model),
+      execution_kind("eager, counted", 2, {.mode = eager_mode, .accumulation = 2},
+                     record_counted_model),
+      execution_kind("replicas, counted", 2, {.parallelism = replicas, .workers = 2},
+                     record_counted_model),
+      execution_kind("pipeline, counted", 2,
+                     {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2},
+                     record_counted_model),
+      looking_kind("accumulation, looking", {.accumulation = 2}),
       execution_kind("devices", 1,
                      {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}),
       execution_kind(

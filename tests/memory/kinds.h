@@ -30,14 +30,17 @@ struct ModelSize {
   int width;
   int layers;
 };
-ModelTensors tensors_of(const ModelSize& size, int parts);
 
 /// A way to compute gradients within a budget.
 struct Kind {
   std::string name;
   int parts;  ///< into which it cuts a batch
   std::function<std::unique_ptr<Trainer>(const ModelTensors& tensors, Bytes budget)> begin;
+  bool is_uneven = false;  ///< the last part has one example fewer than the others
 };
+/// The tensors for a batch of its parts.
+ModelTensors tensors_of(const ModelSize& size, const Kind& kind);
+
 /// All kinds, in the order of the tables of the tests.
 std::vector<Kind> kinds();
 

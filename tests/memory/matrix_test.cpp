@@ -80,8 +80,8 @@ TEST_CASE("the heap grows by the budget and hardly more, in every kind of run") 
   for (const Kind& kind : kinds()) {
     CAPTURE(kind.name);
     // Starts threads, and makes what the process keeps.
-    kind.begin(tensors_of({64, 16, 4}, kind.parts), unlimited)->step();
-    const ModelTensors tensors = tensors_of({65536, 16, 6}, kind.parts);
+    kind.begin(tensors_of({64, 16, 4}, kind), unlimited)->step();
+    const ModelTensors tensors = tensors_of({65536, 16, 6}, kind);
     table << std::left << std::setw(24) << kind.name << std::right;
     for (const Bytes budget : budgets_of(kind, tensors)) {
       REQUIRE(budget >= 16_MiB);

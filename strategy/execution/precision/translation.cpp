@@ -50,6 +50,30 @@ void Translation::record(const Tape& from, NodeId node) {
   }
 }
 
+void Translation::require_narrow(std::span<const Var> outputs, const Tape& from,
+                                 NodeId node) const {
+  const auto fail = [&](const std::string& problem) {
+    throw ArgumentError(from.operation(node).name,
+                        "CustomDefinition::narrow returns " + problem +
+                            "; return the operation's outputs, recorded on the tape of the inputs",
+                        from.where(node));
+  };
+  if (outputs.size() != from.output_count(node)) {
+    fail(std::to_string(outputs.size()) + " values for an operation with " +
+         std::to_string(from.output_count(node)) + " outputs");
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string name = "output " + std::to_string(i);
+    if (!outputs[i].belongs_to(*tape_)) fail(name + " undefined or on another tape");
+    const ValueType recorded = from.type(from.first_output(node) + static_cast<ValueId>(i));
+    const ValueType made = outputs[i].type();
+    const bool is_narrower = is_floating(recorded.dtype) && is_floating(made.dtype) &&
+                             size_of(made.dtype) <= size_of(recorded.dtype);
+    if (made.shape == recorded.shape && (made.dtype == recorded.dtype || is_narrower)) continue;
+    fail(name + " as " + to_string(made) + ", but it was recorded as " + to_string(recorded));
+  }
+}
+
 void Translation::record_narrow(const CustomDefinition& definition, const Tape& from, NodeId node) {
   const Where where = from.where(node);
   std::vector<Var> inputs;
@@ -62,6 +86,7 @@ void Translation::record_narrow(const CustomDefinition& definition, const Tape& 
   std::optional<Tape::NoGradient> blocked;
   if (from.is_blocked(node)) blocked.emplace(*tape_);
   const std::vector<Var> outputs = definition.narrow(inputs, where);
+  require_narrow(outputs, from, node);
   if (!from.name(node).empty()) tape_->set_name(outputs[0].node(), from.name(node));
   nodes_.push_back(outputs[0].node());
   for (std::uint32_t i = 0; i < from.output_count(node); ++i) {

@@ -60,6 +60,12 @@ Bytes DeviceRunner::kept() const {
   return bytes;
 }
 
+void DeviceRunner::release_memory() {
+  prepared_ = nullptr;
+  runners_.clear();
+  for (Arena& block : blocks_) block = Arena();
+}
+
 void DeviceRunner::prepare(const std::shared_ptr<const DevicePlan>& plan) {
   if (prepared_ == plan) return;
   prepared_ = nullptr;

@@ -28,6 +28,8 @@ class DeviceRunner {
 
   /// Bytes kept for the next run.
   Bytes kept() const;
+  /// Returns it to the system.
+  void release_memory();
 
   /// Runs `plan` with the leaves of `tape`, on which the plan's program was recorded again. `round`
   /// is the number of times that this tape was cleared more than the plan's. Returns the report;

@@ -28,6 +28,8 @@ class ModelParallel {
   Tensor value(const Var& value, Report& report);
   /// Forecasts `gradients` or `value` without computing anything. Throws as they do.
   PiecesForecast forecast(const LossAndOutputs& values, bool with_gradients);
+  /// Returns the memory kept for the next run to the system.
+  void release_memory() { runner_.release_memory(); }
 
  private:
   struct Known {

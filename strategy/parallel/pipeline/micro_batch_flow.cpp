@@ -60,11 +60,19 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
       return record_model(model, tape, parameters, tensors, where);
     }();
     if (has_counts) counts_.of(static_cast<std::size_t>(m)).counts();  // throws
-    if (m == 0) has_other_terms_ = RecordedCounts(recorded.loss).has_other_terms();
     if (with_gradients_) require_not_frozen(tape, parameters, where);
     if (parts > 1 && with_gradients_) require_all_given(tape, parameters, where);
-    recorded.loss = scale(recorded.loss);
     if (!with_gradients_) recorded.outputs.clear();
+    if (m == 0 && has_counts && !counts_.of(0).empty()) {
+      has_other_terms_ = has_other_terms(recorded.loss);
+    }
+    if (parts == 1 && with_gradients_) {
+      const RecordedCounts own(recorded.loss);
+      own_counts_ = own.size();
+      has_other_terms_ = own.has_other_terms();
+      own.append_to(recorded);
+    }
+    recorded.loss = scale(recorded.loss);
     if (with_gradients_) {
       if (m == 0) updates_.assign(tape.updates().begin(), tape.updates().end());
       require_same_updates(updates_, tape.updates());
@@ -89,6 +97,14 @@ LossCounts MicroBatchFlow::count(LossReduction reduction) {
   counts_.share(whole.counts, weights_of_parts(examples_, all, reduction));
   whole.counts = counts_.of_loss(whole.counts);
   return whole;
+}
+
+void MicroBatchFlow::take_counts(std::vector<Tensor>& outputs, LossCounts& counts) const {
+  if (own_counts_ == 0) return;
+  counts.has_other_terms = has_other_terms_;
+  const auto end = outputs.end() - static_cast<std::ptrdiff_t>(own_counts_);
+  for (auto count = end; count != outputs.end(); ++count) counts.counts.push_back(count->item());
+  outputs.erase(end, outputs.end());
 }
 
 void MicroBatchFlow::require_outputs_fit() const {

@@ -114,6 +114,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
                               const Where& where) {
   prepare(gradients_, loss, parameters, batch, scale, where);
   MicroBatchFlow& flow = gradients_.flow;
+  if (flow.needs_room_to_count()) runner_.release_memory();
   LossCounts counts = flow.count(reduction_);
   const std::vector<ValueType> types = flow.gradient_types();
   const Meter outputs;
@@ -139,8 +140,10 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
     parts.add(std::move(of_parts[m]), flow.examples()[m]);
   }
   const ValueType type = flow.outcomes().back().type();
+  std::vector<Tensor> outputs_of_all = parts.finish(flow.updates());
+  flow.take_counts(outputs_of_all, counts);
   Gradients gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
-                      std::move(entries), std::move(report), parts.finish(flow.updates()));
+                      std::move(entries), std::move(report), std::move(outputs_of_all));
   gradients.set_counts(std::move(counts));
   return gradients;
 }

@@ -29,6 +29,12 @@ PipelineRunner::~PipelineRunner() = default;
 
 void PipelineRunner::execute(const std::function<void()>& f) { threads_->all.execute(f); }
 
+void PipelineRunner::release_memory() {
+  prepared_ = nullptr;
+  runners_.clear();
+  block_ = Arena();
+}
+
 void PipelineRunner::prepare(const std::shared_ptr<const PipelinePlan>& given) {
   if (prepared_ == given) return;
   prepared_ = nullptr;

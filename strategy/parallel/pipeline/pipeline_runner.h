@@ -24,6 +24,8 @@ class PipelineRunner {
   ~PipelineRunner();
 
   Bytes kept() const { return block_.size(); }
+  /// Returns the memory kept for the next run to the system.
+  void release_memory();
 
   /// Receives the gradient of a parameter in a micro-batch. Calls for one parameter come in the
   /// order of the micro-batches. Calls for parameters of different stages may come in parallel.

@@ -263,19 +263,41 @@ TEST_CASE_METHOD(FourThreads, "counted means: parts with other means are refused
 
 TEST_CASE("counted means: an execution returns the counts of its batch, for an accumulator") {
   const SmallModel model = tokens({5, 1, 0, 3}, false);
-  for (const ExecutionStrategy& strategy : ways_to_cut(2)) {
-    CAPTURE(strategy.summary());
-    Execution execution(strategy);
-    const LossCounts counts =
-        execution.gradients(model.loss, model.parameters, model.batch).counts();
-    CHECK(counts.counts == std::vector<double>{9});
-    CHECK_FALSE(counts.has_other_terms);
+  for (const int parts : {1, 2}) {
+    for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+      CAPTURE(strategy.summary());
+      Execution execution(strategy);
+      const Gradients made = execution.gradients(model.loss, model.parameters, model.batch);
+      CHECK(made.counts().counts == std::vector<double>{9});
+      CHECK_FALSE(made.counts().has_other_terms);
+      CHECK(made.outputs().empty());
+    }
   }
   const SmallModel other = tokens({5, 1, 0, 3}, true);
   Execution execution({.accumulation = 2});
   const LossCounts counts = execution.gradients(other.loss, other.parameters, other.batch).counts();
   CHECK(counts.counts.size() == 3);
   CHECK(counts.has_other_terms);
+}
+
+TEST_CASE("counted means: beside one in a checkpoint, a loss may have other terms") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Composition body = [](std::span<const Var> x) {
+      return std::vector<Var>{cross_entropy(matmul(x[0], x[1]), x[2], {.ignore_index = none})};
+    };
+    const Var inputs[] = {b[0], p[0], b[1]};
+    return checkpoint(body, inputs)[0] + mean(square(matmul(b[0], p[1])));
+  };
+  for (const int parts : {1, 2}) {
+    for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+      CAPTURE(strategy.summary());
+      const LossCounts counts =
+          Execution(strategy).gradients(model.loss, model.parameters, model.batch).counts();
+      CHECK(counts.counts == std::vector<double>{9});
+      CHECK(counts.has_other_terms);
+    }
+  }
 }
 
 TEST_CASE("counted means: those that a loss does not depend on are not counted") {

@@ -35,6 +35,21 @@ struct Tokens {
   }
 };
 
+std::vector<ExecutionStrategy> strategies() {
+  std::vector<ExecutionStrategy> all;
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    all.push_back({.mode = mode, .accumulation = 2});
+  }
+  all.push_back({.accumulation = 3, .parallelism = ParallelMode::pipeline});
+  return all;
+}
+
+std::string name_of(const ExecutionStrategy& strategy) {
+  const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
+  return is_pipeline ? "pipeline" : std::string(palimpsest::name_of(strategy.mode));
+}
+
 TEST_CASE("counted means over ranks: gradients are those of the whole batch") {
   const Tokens model;
   const ModelFunction loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
@@ -124,6 +139,60 @@ TEST_CASE("counted means over ranks: a budget that is named is enough to count t
   }
 }
 
+TEST_CASE("counted means over ranks: kept results do not depend on older counts of other ranks") {
+  const Tokens model;
+  const std::int64_t shard = 4;
+  const ModelFunction loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    return weighted_mean(sum(square(matmul(b[0], p[0])) * b[1]), sum(b[1])) + sum(square(p[1]));
+  };
+  DistributedExecution execution(world(), {.run = {.memory = AllocationPolicy::cached}});
+  Tape tape;
+  for (const double mask : {1.0, 1.0, 0.5, 0.25, 0.25}) {
+    // The weights of rank 0 stay the same, and those of the others do not.
+    const auto batch_of = [&](int rank) {
+      return std::vector<Tensor>{model.rows(0, shard)[0],
+                                 Tensor::full({shard, 4, 1}, rank == 0 ? 1.0 : mask, DType::f64)};
+    };
+    const Found found(
+        execution.gradients_of_shard(loss, model.parameters, batch_of(world().rank())));
+    std::vector<Tensor> parts[2];
+    for (int rank = 0; rank < world().size(); ++rank) {
+      const std::vector<Tensor> batch = batch_of(rank);
+      for (std::size_t i = 0; i < 2; ++i) parts[i].push_back(batch[i]);
+    }
+    tape.clear();
+    std::vector<Var> parameters;
+    for (const Tensor& each : model.parameters) parameters.push_back(tape.parameter(each));
+    std::vector<Var> batch;
+    for (const std::vector<Tensor>& tensors : parts) {
+      std::vector<Var> each;
+      for (const Tensor& tensor : tensors) each.push_back(tape.constant(tensor));
+      batch.push_back(concat(each, 0));
+    }
+    const Found whole(backward(loss(tape, parameters, batch).loss));
+    CHECK(distance(found, whole) < 1e-12);
+  }
+}
+
+TEST_CASE("counted means over ranks: a loss without parameters") {
+  const Tokens model;
+  const ModelFunction loss = [](Tape& tape, std::span<const Var>, std::span<const Var> b) {
+    const Var w = tape.constant(Tensor::normal({4, 3}, 1, 0, 1, DType::f64));
+    return cross_entropy(matmul(b[0], w), b[1], {.ignore_index = none});
+  };
+  Tape tape;
+  const double expected =
+      loss(tape, {}, std::vector<Var>{tape.constant(model.batch[0]), tape.constant(model.batch[1])})
+          .loss.item();
+  for (const ExecutionStrategy& strategy : strategies()) {
+    if (strategy.parallelism == ParallelMode::pipeline) continue;  // it needs parameters
+    CAPTURE(name_of(strategy));
+    DistributedExecution execution(world(), strategy);
+    const double found = execution.gradients(loss, {}, model.batch).loss().item();
+    CHECK(std::abs(found - expected) < 1e-12);
+  }
+}
+
 TEST_CASE("counted means over ranks: a model that fails to count fails on all ranks") {
   if (world().size() == 1) return;
   const Tokens model;
@@ -140,21 +209,6 @@ TEST_CASE("counted means over ranks: a model that fails to count fails on all ra
 }
 
 /// The strategies whose ranks share counts in ways of their own.
-std::vector<ExecutionStrategy> strategies() {
-  std::vector<ExecutionStrategy> all;
-  for (const ExecutionMode mode :
-       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    all.push_back({.mode = mode, .accumulation = 2});
-  }
-  all.push_back({.accumulation = 3, .parallelism = ParallelMode::pipeline});
-  return all;
-}
-
-std::string name_of(const ExecutionStrategy& strategy) {
-  const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
-  return is_pipeline ? "pipeline" : std::string(palimpsest::name_of(strategy.mode));
-}
-
 Var two_terms(std::span<const Var> p, std::span<const Var> b) {
   const Var first = cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = none});
   return first + mean(square(matmul(b[0], p[1])));
