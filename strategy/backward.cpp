@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "autodiff/enumerators.h"
@@ -244,7 +245,12 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
   const LossAndOutputs computed = computed_for(evaluator, values);
   if (!computed.loss.belongs_to(tape)) {
-    return of_tape(values, run_backward(computed, options, where), evaluator);
+    const Gradients made = [&] {
+      // Any thread of the run may record steps of a loop, whose function refers to the tape.
+      const InUse::Use run(tape.in_use(), tape_use::computing, "backward", &where);
+      return run_backward(computed, options, where);
+    }();
+    return of_tape(values, made, evaluator);
   }
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
@@ -356,7 +362,9 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   const InUse::Use use_of_recorded(tape->in_use(), tape_use::asking, operation, &where);
   EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
   const std::vector<Var> computed = evaluator->computed_for(*tape, values);
+  std::optional<InUse::Use> run_of_recorded;  // as for `backward`
   if (!computed.empty() && !computed[0].belongs_to(*tape)) {
+    run_of_recorded.emplace(tape->in_use(), tape_use::computing, operation, &where);
     tape = &computed[0].tape();
     evaluator = &evaluator_of(*tape, operation, where);
   }

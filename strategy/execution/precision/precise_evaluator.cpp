@@ -21,6 +21,8 @@ PreciseEvaluator::Computed& PreciseEvaluator::computed(Tape& tape) {
 }
 
 void PreciseEvaluator::on_record(Tape& tape, std::uint32_t) {
+  // The other tape may run as it is recorded, and functions of its loops refer to this one.
+  const InUse::Use run(tape.in_use(), tape_use::computing, "precise");
   computed(tape).translation.follow(tape);
 }
 

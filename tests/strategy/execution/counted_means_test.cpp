@@ -1,106 +1,14 @@
 // Means over counted targets in parts of a batch: the loss and the gradient of the whole batch.
-#include <oneapi/tbb/global_control.h>
-
 #include <cmath>
 #include <limits>
 
 #include "tests/error_of.h"
-#include "tests/strategy/execution/runs.h"
+#include "tests/strategy/execution/counted_tokens.h"
 
 namespace palimpsest::counted_means_test {
 namespace {
 
 using Catch::Matchers::Contains;
-
-struct FourThreads {
-  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
-};
-
-constexpr std::int64_t none = -100;
-
-/// Sequences of five tokens with padding: sequence i has `lengths[i]` targets.
-Tensor padded(const std::vector<std::int64_t>& lengths, std::int64_t classes) {
-  std::vector<std::int64_t> targets;
-  for (const std::int64_t length : lengths) {
-    for (std::int64_t t = 0; t < 5; ++t) {
-      targets.push_back(t < length ? (t + length) % classes : none);
-    }
-  }
-  return Tensor::from(targets, {std::ssize(lengths), 5});
-}
-
-/// A loss of tokens, by itself or among other terms.
-SmallModel tokens(const std::vector<std::int64_t>& lengths, bool has_other_terms) {
-  const auto examples = std::ssize(lengths);
-  std::vector<std::int64_t> others(lengths.rbegin(), lengths.rend());
-  SmallModel model{
-      "tokens",
-      {Tensor::normal({4, 3}, 1, 0, 1, DType::f64), Tensor::normal({4, 5}, 2, 0, 1, DType::f64)},
-      {Tensor::normal({examples, 5, 4}, 3, 0, 1, DType::f64), padded(lengths, 3), padded(others, 5),
-       Tensor::uniform({examples, 5}, 4, 0, 1, DType::f64)},
-      [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-        const Var x = tanh(b[0]);
-        return cross_entropy(matmul(x, p[0]), b[1], {.ignore_index = none}) +
-               0.0 * sum(square(p[1]));
-      }};
-  if (!has_other_terms) return model;
-  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-    const Var x = tanh(b[0]);
-    const Var y = matmul(x, p[1]);
-    const Var scores = log_softmax(y, -1);
-    const Var masked = weighted_mean(sum(mean(square(y), {-1}) * b[3]), sum(b[3]));
-    return cross_entropy(matmul(x, p[0]), b[1], {.label_smoothing = 0.1, .ignore_index = none}) +
-           0.5 * nll(scores, b[2], {.ignore_index = none}) + 0.3 * masked + 0.1 * mean(square(y)) +
-           0.01 * sum(square(p[0]));
-  };
-  return model;
-}
-
-double difference(const Found& a, const Found& b) {
-  double most = std::abs(a.loss - b.loss);
-  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
-    for (std::int64_t k = 0; k < a.gradients[i].elements(); ++k) {
-      const double each = std::abs(a.gradients[i].at(k) - b.gradients[i].at(k));
-      if (!(each <= most)) most = each;
-    }
-  }
-  return most;
-}
-
-/// The model as one batch.
-Found whole(const SmallModel& model) {
-  Tape tape;
-  std::vector<Var> parameters;
-  std::vector<Var> batch;
-  for (const Tensor& parameter : model.parameters) parameters.push_back(tape.parameter(parameter));
-  for (const Tensor& tensor : model.batch) batch.push_back(tape.constant(tensor));
-  const Gradients made = backward(model.loss(tape, parameters, batch));
-  Found found{made.loss().item(), {}, {}};
-  for (const Gradients::Entry& entry : made) found.gradients.push_back(entry.gradient);
-  return found;
-}
-
-std::vector<ExecutionStrategy> ways_to_cut(int parts) {
-  std::vector<ExecutionStrategy> list;
-  for (const ExecutionMode mode :
-       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    list.push_back({.mode = mode, .accumulation = parts});
-    ExecutionStrategy& replicas = list.emplace_back();
-    replicas.mode = mode;
-    replicas.parallelism = ParallelMode::data_parallel;
-    replicas.workers = parts;
-    if (parts == 4) {
-      replicas.workers = 2;
-      replicas.accumulation = 2;
-    }
-  }
-  list.push_back(pipeline_of(2, parts));
-  ExecutionStrategy& devices = list.emplace_back();
-  devices.accumulation = parts;
-  devices.parallelism = ParallelMode::model_parallel;
-  devices.devices.resize(2);
-  return list;
-}
 
 TEST_CASE_METHOD(FourThreads, "counted means: parts of a batch add up to the whole") {
   const std::vector<std::vector<std::int64_t>> batches{
@@ -123,7 +31,7 @@ TEST_CASE("counted means: sums over examples keep them") {
   SmallModel model = tokens({4, 0, 2, 1}, false);
   model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
     const Var x = tanh(b[0]);
-    return cross_entropy(matmul(x, p[0]), b[1], {.ignore_index = none}) +
+    return cross_entropy(matmul(x, p[0]), b[1], {.ignore_index = ignored}) +
            sum(square(matmul(x, p[1])));
   };
   const Found expected = whole(model);
@@ -172,7 +80,7 @@ TEST_CASE(
        [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
          return checkpoint(
              [](const Var& x, const Var& w, const Var& classes) {
-               return cross_entropy(matmul(x, w), classes, {.ignore_index = none});
+               return cross_entropy(matmul(x, w), classes, {.ignore_index = ignored});
              },
              features(b[0]), p[0], targets(b[1]));
        }},
@@ -181,7 +89,7 @@ TEST_CASE(
          const Var classes = targets(b[1]);
          return checkpoint(
              [&](const Var& x) {
-               return cross_entropy(matmul(x, p[0]), classes, {.ignore_index = none});
+               return cross_entropy(matmul(x, p[0]), classes, {.ignore_index = ignored});
              },
              features(b[0]));
        }},
@@ -190,12 +98,12 @@ TEST_CASE(
          const Var logits = matmul(features(b[0]), p[0]);
          const Var likely = greater(max(logits, {-1}), 0.5);
          const Var classes = where(likely, cast(argmax(logits, -1), DType::i64),
-                                   Tensor::full({}, none, DType::i64));
-         return cross_entropy(logits, classes, {.ignore_index = none});
+                                   Tensor::full({}, ignored, DType::i64));
+         return cross_entropy(logits, classes, {.ignore_index = ignored});
        }},
       {"a loss that is looked at", [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
          const Var loss =
-             cross_entropy(matmul(features(b[0]), p[0]), targets(b[1]), {.ignore_index = none});
+             cross_entropy(matmul(features(b[0]), p[0]), targets(b[1]), {.ignore_index = ignored});
          loss.value();
          return loss;
        }}};
@@ -218,7 +126,7 @@ TEST_CASE("counted means: a mean in a loop is refused where a batch is cut, and 
   model.loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
     return scan(tape.constant(Tensor::zeros({}, DType::f64)), 2,
                 [&](const Var& sum, const StepNumber&) {
-                  return sum + cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = none});
+                  return sum + cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = ignored});
                 }) +
            0.0 * sum(p[1]);
   };
@@ -284,7 +192,7 @@ TEST_CASE("counted means: beside one in a checkpoint, a loss may have other term
   SmallModel model = tokens({5, 1, 0, 3}, false);
   model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
     const Composition body = [](std::span<const Var> x) {
-      return std::vector<Var>{cross_entropy(matmul(x[0], x[1]), x[2], {.ignore_index = none})};
+      return std::vector<Var>{cross_entropy(matmul(x[0], x[1]), x[2], {.ignore_index = ignored})};
     };
     const Var inputs[] = {b[0], p[0], b[1]};
     return checkpoint(body, inputs)[0] + mean(square(matmul(b[0], p[1])));
@@ -326,98 +234,6 @@ TEST_CASE("counted means: those that a loss does not depend on are not counted")
 }
 
 TEST_CASE_METHOD(FourThreads,
-                 "counted means: a budget that is named is enough where counting takes the most") {
-  SmallModel model = tokens({5, 1, 0, 3}, false);
-  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {1000}), 0);
-    return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
-  };
-  constexpr Bytes of_wide = 8000;
-  const Found expected = whole(model);
-  for (const ExecutionStrategy& way : ways_to_cut(2)) {
-    if (way.mode != ExecutionMode::lazy) continue;  // others name what fits until they record more
-    CAPTURE(way.summary());
-    const auto named_by = [&](Bytes budget, const auto& call) {
-      ExecutionStrategy strategy = way;
-      strategy.run.memory_budget = budget;
-      try {
-        call(strategy);
-      } catch (const BudgetError& error) {
-        return error.smallest_feasible();
-      }
-      return Bytes{0};
-    };
-    const auto gradients = [&](const ExecutionStrategy& strategy) {
-      const Found found = run(model, strategy);
-      CHECK(difference(found, expected) < 1e-12);
-    };
-    const auto forecast = [&](const ExecutionStrategy& strategy) {
-      estimate(strategy, {model.loss, model.parameters, model.batch});
-    };
-    const Bytes named = named_by(1, gradients);
-    CHECK(named >= of_wide);
-    CHECK(named_by(1, forecast) == named);
-    CHECK(named_by(named - 1, gradients) == named);
-    CHECK(named_by(named, gradients) == 0);
-    CHECK(named_by(named, forecast) == 0);
-  }
-}
-
-TEST_CASE("counted means: a budget that is named is enough for a model that was not checked") {
-  const SmallModel model = tokens({5, 1, 0, 3}, false);
-  const auto loss = [](std::int64_t counted, std::int64_t summed) {
-    return [=](Tape&, std::span<const Var> p, std::span<const Var> b) {
-      const auto wide = [](const Var& x, std::int64_t elements) {
-        return sum(cumsum(broadcast_to(x, {elements}), 0));
-      };
-      const Var sum_of_targets = sum(square(matmul(b[0], p[0])));
-      return weighted_mean(wide(sum_of_targets, summed), wide(sum(square(b[0])), counted)) +
-             sum(square(p[1]));
-    };
-  };
-  ExecutionStrategy strategy{.accumulation = 2, .run = {.memory_budget = 16000}};
-  Execution execution(strategy);
-  execution.gradients(loss(10, 10), model.parameters, model.batch);
-  const auto larger = loss(3000, 6000);
-  try {
-    execution.gradients(larger, model.parameters, model.batch);
-    FAIL("no refusal");
-  } catch (const BudgetError& error) {
-    strategy.run.memory_budget = error.smallest_feasible();
-  }
-  CHECK_NOTHROW(Execution(strategy).gradients(larger, model.parameters, model.batch));
-}
-
-TEST_CASE("counted means: a part that cannot be counted is refused after others were counted") {
-  SmallModel model = tokens({5, 1, 0, 3}, false);
-  std::int64_t most = 10;
-  model.loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-    const std::int64_t elements = tape.part() == 0 ? 10 : most;
-    const Var wide = cumsum(broadcast_to(sum(square(b[0])), {elements}), 0);
-    return weighted_mean(sum(square(matmul(b[0], p[0]))), sum(wide)) + sum(square(p[1]));
-  };
-  for (const ExecutionMode mode :
-       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    CAPTURE(name_of(mode));
-    ExecutionStrategy strategy{.mode = mode, .accumulation = 2, .run = {.memory_budget = 16000}};
-    Execution execution(strategy);
-    most = 10;
-    CHECK_NOTHROW(execution.gradients(model.loss, model.parameters, model.batch));
-    most = 3000;
-    for (int again = 0; again < 2; ++again) {
-      try {
-        execution.gradients(model.loss, model.parameters, model.batch);
-        FAIL("no refusal");
-      } catch (const BudgetError& error) {
-        CHECK(error.smallest_feasible() >= 24000);
-        strategy.run.memory_budget = error.smallest_feasible();
-      }
-    }
-    if (mode == ExecutionMode::lazy) CHECK_NOTHROW(run(model, strategy));
-  }
-}
-
-TEST_CASE_METHOD(FourThreads,
                  "counted means: beside those that a loss needs, others change nothing") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);
   SmallModel more = model;
@@ -449,7 +265,7 @@ TEST_CASE_METHOD(FourThreads,
 TEST_CASE("counted means: parts that need different ones share the counts of all parts") {
   SmallModel model = tokens({5, 2, 0, 0}, false);
   const auto loss = [](std::span<const Var> p, std::span<const Var> b, bool counts) {
-    const Var mean_of_tokens = cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = none});
+    const Var mean_of_tokens = cross_entropy(matmul(b[0], p[0]), b[1], {.ignore_index = ignored});
     const Var plain = mean(square(matmul(b[0], p[1]))) + 0.0 * sum(square(p[0]));
     return counts ? plain + mean_of_tokens : plain;
   };
