@@ -59,6 +59,7 @@ class Trace::Copier {
                                   from_.where(node));
       for (ValueId i = 0; i < outputs; ++i) map(first + i, made.output(i));
     }
+    to_.context_.is_blocked = is_blocked_;
     if (!from_.name(node).empty()) to_.set_name((*this)[first].node(), from_.name(node));
   }
 

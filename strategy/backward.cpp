@@ -238,24 +238,38 @@ Gradients of_tape(const LossAndOutputs& values, const Gradients& computed,
 
 namespace {
 
-Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
-                       const Where& where) {
+/// While it exists, a run computes values of `recorded`, if there is such a tape, on another tape.
+/// Any thread of the run may record steps of a loop, whose function refers to `recorded`.
+class RunElsewhere {
+ public:
+  RunElsewhere(Tape* recorded, const char* operation, const Where& where) {
+    if (recorded != nullptr) {
+      use_.emplace(recorded->in_use(), tape_use::computing, operation, &where);
+    }
+  }
+
+ private:
+  std::optional<InUse::Use> use_;
+};
+
+/// `recorded_tape`: the tape in whose place that of the values is computed, if there is one.
+Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, const Where& where,
+                       Tape* recorded_tape = nullptr) {
   Tape& tape = values.loss.tape();
   const InUse::Use use(tape.in_use(), tape_use::asking, "backward", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
   const LossAndOutputs computed = computed_for(evaluator, values);
   if (!computed.loss.belongs_to(tape)) {
-    const Gradients made = [&] {
-      // Any thread of the run may record steps of a loop, whose function refers to the tape.
-      const InUse::Use run(tape.in_use(), tape_use::computing, "backward", &where);
-      return run_backward(computed, options, where);
-    }();
-    return of_tape(values, made, evaluator);
+    return of_tape(values, run_backward(computed, options, where, &tape), evaluator);
   }
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
   std::vector<Gradients::Entry> entries;
-  if (const auto repeated = engine.repeat(tape, computed_values(values), run)) {
+  const auto repeat = [&] {
+    const RunElsewhere elsewhere(recorded_tape, "backward", where);
+    return engine.repeat(tape, computed_values(values), run);
+  };
+  if (const auto repeated = repeat()) {
     const std::vector<Var> parameters = parameters_of(tape);
     entries.reserve(parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -264,7 +278,10 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
     return with_values(values, std::move(entries), repeated->report);
   }
   const Recorded recorded(values, run, where);
-  Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
+  Report report = [&] {
+    const RunElsewhere elsewhere(recorded_tape, "backward", where);
+    return engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
+  }();
   for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
     entries.emplace_back(recorded.parameters[i], recorded.gradients[i].value());
   }
@@ -362,9 +379,8 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   const InUse::Use use_of_recorded(tape->in_use(), tape_use::asking, operation, &where);
   EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
   const std::vector<Var> computed = evaluator->computed_for(*tape, values);
-  std::optional<InUse::Use> run_of_recorded;  // as for `backward`
+  Tape* const recorded = tape;
   if (!computed.empty() && !computed[0].belongs_to(*tape)) {
-    run_of_recorded.emplace(tape->in_use(), tape_use::computing, operation, &where);
     tape = &computed[0].tape();
     evaluator = &evaluator_of(*tape, operation, where);
   }
@@ -373,6 +389,7 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   for (const Var& value : computed) targets.push_back(value.id());
   const RunOptions run = evaluator->prepare(*tape, options);
   if (run.memory_budget == unlimited) append_present(*tape, targets);
+  const RunElsewhere elsewhere(recorded != tape ? recorded : nullptr, operation, where);
   return ask(evaluator->engine(), *tape, targets, run);
 }
 

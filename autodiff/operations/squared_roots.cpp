@@ -84,8 +84,9 @@ bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b,
   if (a == b) return true;
   const NodeId first = tape.producer(a);
   const NodeId second = tape.producer(b);
+  // Some operations have their target in the type of the output only.
   if (depth == 0 || &tape.operation(first) != &tape.operation(second) ||
-      tape.is_blocked(first) != tape.is_blocked(second) ||
+      tape.type(a) != tape.type(b) || tape.is_blocked(first) != tape.is_blocked(second) ||
       a - tape.first_output(first) != b - tape.first_output(second) ||
       !(tape.attributes(first) == tape.attributes(second)) || is_variable(a) || is_variable(b)) {
     return false;

@@ -118,6 +118,29 @@ TEST_CASE("squares of roots have a derivative by the root, and by what it is mad
   CHECK_THAT(hessian(product, x).at(0), WithinAbs(8, 1e-12));
 }
 
+TEST_CASE("products of roots of other shapes or of other precision are no squares") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::from({3.0, -4.0, 12.0}, {1, 3}));
+  const Var wide = norm(broadcast_to(x, {2, 3})) * norm(broadcast_to(x, {5, 3}));
+  const double expected = 2 * std::sqrt(10);  // √2·√5·|x|²
+  for (std::int64_t i = 0; i < 3; ++i) {
+    CHECK_THAT(gradient(wide, x).value().at(i), WithinAbs(expected * x.value().at(i), 1e-12));
+  }
+  const Var rows = tape.parameter(Tensor::from({3.0, -4.0, 5.0, 12.0}, {2, 2}));
+  const Var all = norm(rows, 2, {1}, true) * norm(rows, 2, {1});  // of all pairs of rows
+  const Var sum_of_norms = sum(norm(rows, 2, {1}));
+  const Tensor of_pairs = gradient(sum(all), rows).value();
+  const Tensor of_square = gradient(sum_of_norms * sum_of_norms, rows).value();
+  const Var flat = tape.parameter(Tensor::from({3.0, -4.0}, {2}));
+  const Var pairs = abs(reshape(flat, {2, 1})) * abs(reshape(flat, {1, 2}));
+  CHECK_THAT(gradient(sum(pairs), flat).value().at(1), WithinAbs(-14, 1e-12));
+  for (std::int64_t i = 0; i < 4; ++i)
+    CHECK_THAT(of_pairs.at(i), WithinAbs(of_square.at(i), 1e-12));
+  const auto through = [&](DType dtype) { return norm(cast(cast(x, dtype), DType::f64)); };
+  const Var rounded = through(DType::f16) * through(DType::bf16);
+  CHECK_THAT(gradient(rounded, x).value().at(0), WithinAbs(6, 0.1));
+}
+
 TEST_CASE("other products stay as they are") {
   Tape tape;
   const Var x = tape.parameter(Tensor::from({3.0, -4.0}, {2}));

@@ -37,7 +37,9 @@ void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
   Computed& own = computed(tape);
   take_back(tape, own);
   std::optional<Translation::Temporary> region;
-  if (tape.is_temporary()) region.emplace(own.translation);
+  // A derivative's function may ask for a value while the derivative is recorded for a while.
+  const bool is_temporary = tape.is_temporary() || own.translation.tape().is_temporary();
+  if (is_temporary) region.emplace(own.translation);
   own.translation.follow(tape);
   own.translation.follow_names(tape);
   const Tensor made = own.translation.in_dtype(value, tape.dtype(value)).value();

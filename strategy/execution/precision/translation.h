@@ -62,9 +62,9 @@ class Translation {
   };
 
   void record(const Tape& from, NodeId node);
-  /// Records a custom operation by its own function. Narrow outputs count as recorded.
   /// Throws `ArgumentError` unless these can stand for the outputs of a user's operation.
   void require_narrow(std::span<const Var> outputs, const Tape& from, NodeId node) const;
+  /// Records a custom operation by its own function. Narrow outputs count as recorded.
   void record_narrow(const CustomDefinition& definition, const Tape& from, NodeId node);
   Var leaf(const Tape& from, NodeId node);
   Var operation(const Tape& from, NodeId node);

@@ -1,5 +1,6 @@
 // What a mixed precision records in place of casts and of users' operations.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "palimpsest.h"
@@ -33,6 +34,62 @@ TEST_CASE("a cast that no derivative flows through blocks it in checkpoints of a
   const Tensor expected = gradient_in({});
   CHECK(expected.at(0) == 1);  // that of x, with a factor x that stays
   CHECK(same_bits(gradient_in(Precision{.kind = PrecisionKind::mixed}), expected));
+}
+
+TEST_CASE("in checkpoints, derivatives flow beside values that none flows through") {
+  const auto gradients_of = [](const std::shared_ptr<Evaluator>& evaluator) {
+    Tape tape(evaluator);
+    const Var c = tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2}));
+    const Var first = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}));
+    const Var second = tape.parameter(Tensor::from({0.25f, 0.5f, 1.0f, -2.0f}, {2, 2}));
+    const Gradients made = backward(sum(checkpoint(
+        [](const Var& x, const Var& y) {
+          const Var q = [&] {
+            const Tape::NoGradient none(x.tape());
+            return tanh(x);
+          }();
+          return q * y;
+        },
+        matmul(c, first), matmul(c, second))));
+    return std::pair{made[first], made[second]};
+  };
+  const auto [none, expected] = gradients_of(lazy());
+  const auto [blocked, found] = gradients_of(precise({}));
+  for (std::int64_t i = 0; i < 4; ++i) {
+    CHECK(none.at(i) == 0);
+    CHECK(blocked.at(i) == 0);
+    CHECK(std::abs(found.at(i) - expected.at(i)) < 0.02);
+    CHECK(expected.at(i) != 0);
+  }
+}
+
+TEST_CASE("a derivative's function may ask for values of the tape in any precision") {
+  for (const bool is_mixed : {false, true}) {
+    CAPTURE(is_mixed);
+    Tape tape(is_mixed ? precise({}) : lazy());
+    const Var w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}));
+    const Var h = matmul(tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2})), w);
+    std::vector<Tensor> seen;
+    const CustomOperation copy({.name = "copy",
+                                .forward =
+                                    [](const CustomCall& call) {
+                                      std::ranges::copy(call.inputs[0].data<float>(),
+                                                        call.outputs[0].data<float>().begin());
+                                    },
+                                .vjp =
+                                    [&](const Pullback& p) {
+                                      const auto scope = tape.scope("derivative");
+                                      seen.push_back(h.value().clone());
+                                      p.set(0, p.adjoint());
+                                    }});
+    const Var loss = sum(square(copy({h})));
+    for (int run = 0; run < 2; ++run) {
+      const Gradients made = backward(loss);
+      CHECK(std::abs(made[w].at(0) - 2.0) < 0.05);
+      CHECK(same_bits(h.value(), seen.front()));
+      CHECK(same_bits((h * 1.0).value(), seen.front()));
+    }
+  }
 }
 
 TEST_CASE("an operation of the user that records itself narrower returns its own outputs") {
