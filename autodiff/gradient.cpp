@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "autodiff/adjoint_origins.h"
 #include "autodiff/adjoints.h"
@@ -100,9 +99,9 @@ void require_product(const Tape& tape, NodeId node, const Var& a, const Var& b,
                    tape.where(node));
 }
 
-/// Pulls back through a node. `is_variable(value)`: the derivative is by this value.
+/// Pulls back through a node, in a derivative by `variables`.
 void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench,
-               const std::function<bool(ValueId)>& is_variable) {
+               std::span<const Var> variables) {
   const ValueId first_output = tape.first_output(node);
   bench.output_adjoints.clear();
   bool any = false;
@@ -114,7 +113,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench,
   if (!any) return;
 
   auto* vjp = tape.operation(node).vjp;
-  if (const auto root = squared_root(tape, node, is_variable)) {
+  if (const auto root = root_squared_by(tape, node, variables)) {
     node = *root;
     vjp = pull_back_squared_root;
   }
@@ -222,12 +221,9 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   }
   recorded(last);
   Workbench bench;
-  const std::function is_variable = [&](ValueId value) {
-    return std::ranges::find(xs, value, &Var::id) != xs.end();
-  };
   for (NodeId node = last + 1; node-- > first;) {
     if (!tape.is_blocked(node) && tape.operation(node).vjp != nullptr) {
-      pull_back(tape, node, adjoints, bench, is_variable);
+      pull_back(tape, node, adjoints, bench, xs);
     }
     adjoints.leave(node);
     recorded(node);

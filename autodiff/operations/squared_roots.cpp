@@ -1,5 +1,6 @@
 #include "autodiff/operations/squared_roots.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -77,10 +78,14 @@ bool is_root(const Tape& tape, NodeId node) {
   return kind != Root::norm || tape.attributes(node).as<ReduceAttributes>().number == 2;
 }
 
+bool is_among(std::span<const Var> variables, ValueId value) {
+  return std::ranges::find(variables, value, &Var::id) != variables.end();
+}
+
 /// Whether two values are recorded by the same operations on the same leaves. Looks at few nodes.
 /// False if they differ and one of them, or of those that they are made from, is a variable.
-bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b,
-                        const std::function<bool(ValueId)>& is_variable, int depth = 4) {
+bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b, std::span<const Var> variables,
+                        int depth = 4) {
   if (a == b) return true;
   const NodeId first = tape.producer(a);
   const NodeId second = tape.producer(b);
@@ -88,28 +93,29 @@ bool are_recorded_alike(const Tape& tape, ValueId a, ValueId b,
   if (depth == 0 || &tape.operation(first) != &tape.operation(second) ||
       tape.type(a) != tape.type(b) || tape.is_blocked(first) != tape.is_blocked(second) ||
       a - tape.first_output(first) != b - tape.first_output(second) ||
-      !(tape.attributes(first) == tape.attributes(second)) || is_variable(a) || is_variable(b)) {
+      !(tape.attributes(first) == tape.attributes(second)) || is_among(variables, a) ||
+      is_among(variables, b)) {
     return false;
   }
   const auto inputs = tape.inputs(first);
   const auto others = tape.inputs(second);
   if (inputs.empty() || inputs.size() != others.size()) return false;  // leaves are their own
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!are_recorded_alike(tape, inputs[i], others[i], is_variable, depth - 1)) return false;
+    if (!are_recorded_alike(tape, inputs[i], others[i], variables, depth - 1)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::optional<NodeId> squared_root(const Tape& tape, NodeId node,
-                                   const std::function<bool(ValueId)>& is_variable) {
+std::optional<NodeId> root_squared_by(const Tape& tape, NodeId node,
+                                      std::span<const Var> variables) {
   const Operation& operation = tape.operation(node);
   if (!is_square(operation) && !is_product(operation)) return {};
   const auto inputs = tape.inputs(node);
   const ValueId root = inputs.front();
-  if (!is_root(tape, tape.producer(root)) || is_variable(root) ||
-      !are_recorded_alike(tape, root, inputs.back(), is_variable)) {
+  if (!is_root(tape, tape.producer(root)) || is_among(variables, root) ||
+      !are_recorded_alike(tape, root, inputs.back(), variables)) {
     return {};
   }
   return tape.producer(root);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <functional>
 #include <optional>
+#include <span>
 
 #include "autodiff/gradient.h"
 
@@ -12,10 +12,10 @@ namespace palimpsest {
 // past the root, from the values that the root is made of.
 
 /// The root that a node squares: by `square`, or as the product of two roots that are recorded
-/// alike. Nothing for other nodes. Also nothing if one of the values that would be passed over
-/// `is_variable` of the differentiation, since its derivative is wanted too.
-std::optional<NodeId> squared_root(const Tape& tape, NodeId node,
-                                   const std::function<bool(ValueId)>& is_variable);
+/// alike. Nothing for other nodes. Also nothing if a value that would be passed over is one of the
+/// variables of the differentiation, since its derivative is wanted too.
+std::optional<NodeId> root_squared_by(const Tape& tape, NodeId node,
+                                      std::span<const Var> variables);
 
 /// The VJP of the root's square, where `p` is of the root's node, with the adjoint of the square.
 void pull_back_squared_root(const Pullback& p);
