@@ -64,7 +64,7 @@ void BatchCounts::set_budget(Bytes budget) {
 
 bool BatchCounts::needs_room() const {
   constexpr Bytes parts_of_budget = 100;  // less than what all of a process may exceed it by
-  if (options_.memory_budget == unlimited) return false;
+  if (!is_limited()) return false;
   return std::ranges::any_of(means_, [&](const CountedMeans& means) {
     Bytes bytes = 0;
     for (ValueId value = 0; means.tape() != nullptr && value < means.tape()->value_count();
@@ -96,7 +96,7 @@ std::vector<bool> BatchCounts::needed_means() const {
 }
 
 std::optional<BudgetError> BatchCounts::refusal() {
-  if (options_.memory_budget == unlimited || !any() || !are_equally_many()) return {};
+  if (!is_limited() || !any() || !are_equally_many()) return {};
   const std::vector<bool> is_needed = needed_means();
   std::optional<BudgetError> largest;
   for (CountedMeans& means : means_) {
@@ -116,9 +116,10 @@ std::optional<BudgetError> BatchCounts::refusal() {
   return largest;
 }
 
-std::vector<double> BatchCounts::count() {
+std::vector<double> BatchCounts::count(const std::function<void()>& release) {
   const std::size_t size = means_[0].size();
   for (const CountedMeans& means : means_) require_equal(size, means.size());
+  if (needs_room()) release();
   const std::vector<bool> is_needed = needed_means();
   std::vector<double> sums(size, -1);
   for (std::size_t i = 0; i < size; ++i) {

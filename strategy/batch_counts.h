@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,8 +37,7 @@ class BatchCounts {
 
   /// The budget for counting; that of the strategy, unless other memory is allocated for long.
   void set_budget(Bytes budget);
-  /// True if counting may take so much that other memory of the budget must be released before.
-  bool needs_room() const;
+  bool is_limited() const { return options_.memory_budget != unlimited; }
   /// The refusal of the part that needs the largest budget to be counted, without counting; nothing
   /// where the budget is enough for all parts, or where they have recorded different numbers of
   /// means, which is an error of `count`. Call before `count` returns. Throws `ArgumentError` for a
@@ -45,8 +45,9 @@ class BatchCounts {
   std::optional<BudgetError> refusal();
   /// Counts what the parts' means divide by, and adds up the counts of all parts, by mean. The sum
   /// is negative for a mean that no part needs. Throws `ArgumentError` where parts have recorded
-  /// different numbers of means, and for a mean in a body of a loop. Throws `refusal`.
-  std::vector<double> count();
+  /// different numbers of means, and for a mean in a body of a loop. Throws `refusal`. Calls
+  /// `release` first if counting may take so much that other memory of the budget must be released.
+  std::vector<double> count(const std::function<void()>& release);
   /// Makes the recorded parts divide by their shares of the whole counts. `weights` has the factors
   /// of the parts.
   void share(std::span<const double> whole, std::span<const double> weights);
@@ -62,6 +63,7 @@ class BatchCounts {
   const std::shared_ptr<EngineEvaluator>& evaluator();
 
  private:
+  bool needs_room() const;
   bool any_part(std::size_t mean, bool (CountedMeans::*has)(std::size_t) const) const;
   /// Whether all parts have recorded equally many means.
   bool are_equally_many() const;

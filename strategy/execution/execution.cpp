@@ -90,11 +90,10 @@ struct Execution::State {
     }
     check(parts, counts_now);
     if (!counts_now) return whole;
-    if (counts.needs_room()) {
-      for (Replica& replica : replicas) replica.release_memory();
-    }
     try {
-      whole = counts.count();
+      whole = counts.count([this] {
+        for (Replica& replica : replicas) replica.release_memory();
+      });
     } catch (const BudgetError&) {
       known_to_fit.reset();  // it was by another model
       check(parts, counts_now);
@@ -114,9 +113,9 @@ struct Execution::State {
         [&](Replica&, std::size_t r) { parts.record(round * cut.replicas + static_cast<int>(r)); });
   }
 
-  /// Checks that a part of each size fits. The first part is the largest, and the last the
-  /// smallest. `counts_now`: all parts are recorded, and what their means divide by is still to be
-  /// counted, within the same budget.
+  /// Checks that a part of each size fits: the first part is the largest, and the last the
+  /// smallest. `counts_now`: all parts are recorded, so all are checked. What their means divide by
+  /// is still to be counted, within the same budget.
   void check(RecordedParts& parts, bool counts_now) {
     const bool is_lazy = strategy.mode == ExecutionMode::lazy;
     const bool has_more_checks =
@@ -133,7 +132,7 @@ struct Execution::State {
     for (const int part : checked) {
       try {
         const bool is_ahead = !parts.has(part);
-        // Values that a model has read must not take memory beside those that it reads now.
+        // The model reads its values again, and the budget is for those of one part.
         if (is_ahead) replica_of(part).drop_values(parts[part % cut.replicas]);
         if (is_ahead) parts.record(part);
         replica_of(part).check(parts[part]);
@@ -331,7 +330,6 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const int replicas = static_cast<int>(state.replicas.size());
   RecordedParts parts({loss, parameters, batch, where, state.cut.parts(), state.replicas,
                        state.gradient_count, state.counts,
-                       state.strategy.run.memory_budget != unlimited,
                        [&](const Var& made) { return state.scaled(made); }});
   const std::vector<double> counts = state.prepare(parts);
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());

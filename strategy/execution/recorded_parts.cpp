@@ -49,11 +49,14 @@ void RecordedParts::record(int part) {
 }
 
 std::vector<double> RecordedParts::count_first() {
-  if (setting_.is_limited) {
+  const auto release = [this] {
+    for (Replica& replica : setting_.replicas) replica.release_memory();
+  };
+  if (setting_.counts.is_limited()) {
     for (int part = 0; part < setting_.parts; ++part) {
       if (has(part)) replica_of(part).drop_values((*this)[part]);
     }
-    for (Replica& replica : setting_.replicas) replica.release_memory();
+    release();  // the model may look at values while it is recorded
   }
   setting_.counts.begin(parts_.size());
   for (int part = 0; part < setting_.parts; ++part) {
@@ -63,7 +66,7 @@ std::vector<double> RecordedParts::count_first() {
     append_updates(made);
     setting_.counts.note_needs(static_cast<std::size_t>(part), made);
   }
-  return setting_.counts.count();
+  return setting_.counts.count(release);
 }
 
 }  // namespace palimpsest

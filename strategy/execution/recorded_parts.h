@@ -32,7 +32,6 @@ class RecordedParts {
     std::span<Replica> replicas;
     const Tape& count;  ///< cleared once for each batch
     BatchCounts& counts;
-    bool is_limited;                            ///< the memory of the replicas is
     std::function<Var(const Var& loss)> scale;  ///< replicas that record in parallel call it
     Process process = {};
   };

@@ -93,8 +93,7 @@ void DistributedStep::cut() {
   };
   parts_.emplace(RecordedParts::Setting{
       input_.loss, input_.parameters, input_.batch, input_.where, micro_batches(),
-      std::span(&setting_.replica, 1), setting_.count, setting_.counts,
-      setting_.strategy.run.memory_budget != unlimited, scale,
+      std::span(&setting_.replica, 1), setting_.count, setting_.counts, scale,
       RecordedParts::Process{setting_.link.rank(), setting_.link.size(), !input_.is_whole}});
   for (int k = 0; k < micro_batches(); ++k) {
     if (parts_->examples(k) > 0) continue;
@@ -119,7 +118,7 @@ void DistributedStep::prepare() {
     setting_.replica.drop_values((*parts_)[k]);
   }
   count();
-  // What the means divide by is part of what a run reads.
+  // A run reads what the means divide by, so it begins when all ranks have counted.
   if (!records_again_) return agree_before_run();
   // The means are computed as they are recorded, so they need their counts before.
   agree(nullptr);
@@ -152,9 +151,9 @@ void DistributedStep::record(int micro_batch) {
 /// Counts what the means of this rank divide by.
 void DistributedStep::count() {
   has_other_terms_ = has_other_terms((*parts_)[0].loss);
-  if (!records_again_ && setting_.counts.needs_room()) setting_.replica.release_memory();
   try {
-    counts_ = records_again_ ? parts_->count_first() : setting_.counts.count();
+    counts_ = records_again_ ? parts_->count_first()
+                             : setting_.counts.count([this] { setting_.replica.release_memory(); });
   } catch (const BudgetError& of_counting) {
     // The refusal names a budget that is enough for the step too.
     std::optional<BudgetError> of_step;

@@ -106,8 +106,7 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
                 return free_memory() / ranks_here;
               }});
   // Every rank has the whole batch, so it counts what the means of all ranks divide by.
-  if (flow_.needs_room_to_count()) runner_.release_memory();
-  LossCounts counts = flow_.count(options_.reduction);
+  LossCounts counts = flow_.count(options_.reduction, [this] { runner_.release_memory(); });
   runner_.prepare(flow_.plan());
   std::vector<bool> is_made;
   for (const int stage : flow_.plan()->layout.gradient_stages) {
@@ -249,7 +248,7 @@ void RankPipeline::prepare_end(Step& step) {
     parts.add(std::move(step.auxiliary[m]), flow_.examples()[m]);
   }
   step.joined = parts.join(flow_.updates());
-  flow_.take_counts(step.joined.outputs, step.counts);
+  if (step.counts.empty()) step.counts = flow_.take_counts(step.joined.outputs);
   const std::vector<Var> leaves = flow_.parameters();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     step.entries.push_back({leaves[i], step.sums.totals()[i]});

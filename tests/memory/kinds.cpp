@@ -80,15 +80,15 @@ class ByProgram : public Trainer {
 
 class ByExecution : public Trainer {
  public:
-  ByExecution(ModelTensors tensors, ExecutionStrategy strategy, ModelFunction model)
-      : tensors_(std::move(tensors)), execution_(std::move(strategy)), model_(std::move(model)) {}
+  ByExecution(const ModelTensors& tensors, ExecutionStrategy strategy, ModelFunction model)
+      : tensors_(tensors), execution_(std::move(strategy)), model_(std::move(model)) {}
 
   Report step() override {
     return execution_.gradients(model_, tensors_.parameters, tensors_.batch).report();
   }
 
  private:
-  ModelTensors tensors_;
+  const ModelTensors& tensors_;
   Execution execution_;
   ModelFunction model_;
 };

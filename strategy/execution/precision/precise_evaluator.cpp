@@ -37,7 +37,7 @@ void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
   Computed& own = computed(tape);
   take_back(tape, own);
   std::optional<Translation::Temporary> region;
-  // A derivative's function may ask for a value while the derivative is recorded for a while.
+  // A user's VJP may ask for a value while nodes are recorded that are removed after the run.
   const bool is_temporary = tape.is_temporary() || own.translation.tape().is_temporary();
   if (is_temporary) region.emplace(own.translation);
   own.translation.follow(tape);

@@ -67,10 +67,7 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
       has_other_terms_ = has_other_terms(recorded.loss);
     }
     if (parts == 1 && with_gradients_) {
-      const RecordedCounts own(recorded.loss);
-      own_counts_ = own.size();
-      has_other_terms_ = own.has_other_terms();
-      own.append_to(recorded);
+      own_counts_.emplace(recorded.loss).append_to(recorded);
     }
     recorded.loss = scale(recorded.loss);
     if (with_gradients_) {
@@ -90,21 +87,21 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
   require_outputs_fit();
 }
 
-LossCounts MicroBatchFlow::count(LossReduction reduction) {
+LossCounts MicroBatchFlow::count(LossReduction reduction, const std::function<void()>& release) {
   if (!counts_.any()) return {};
-  LossCounts whole{counts_.count(), has_other_terms_};
+  LossCounts whole{counts_.count(release), has_other_terms_};
   const std::int64_t all = std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
   counts_.share(whole.counts, weights_of_parts(examples_, all, reduction));
   whole.counts = counts_.of_loss(whole.counts);
   return whole;
 }
 
-void MicroBatchFlow::take_counts(std::vector<Tensor>& outputs, LossCounts& counts) const {
-  if (own_counts_ == 0) return;
-  counts.has_other_terms = has_other_terms_;
-  const auto end = outputs.end() - static_cast<std::ptrdiff_t>(own_counts_);
-  for (auto count = end; count != outputs.end(); ++count) counts.counts.push_back(count->item());
-  outputs.erase(end, outputs.end());
+LossCounts MicroBatchFlow::take_counts(std::vector<Tensor>& outputs) const {
+  if (!own_counts_) return {};
+  const std::size_t requested = outputs.size() - own_counts_->size();
+  LossCounts counts = own_counts_->read(std::span(outputs).subspan(requested));
+  outputs.resize(requested);
+  return counts;
 }
 
 void MicroBatchFlow::require_outputs_fit() const {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "autodiff/export.h"
@@ -62,11 +63,11 @@ class MicroBatchFlow {
   std::span<const std::int64_t> examples() const { return examples_; }
   /// Counts what the means of all micro-batches divide by, and makes each divide by its share.
   /// Returns the counts of the batch; none for a single micro-batch, and without gradients.
-  LossCounts count(LossReduction reduction);
-  bool needs_room_to_count() const { return counts_.needs_room(); }
+  /// `release` as for `BatchCounts::count`.
+  LossCounts count(LossReduction reduction, const std::function<void()>& release);
   /// Takes the counts of a single micro-batch from the auxiliary outputs of a run, where they are
-  /// the last ones.
-  void take_counts(std::vector<Tensor>& outputs, LossCounts& counts) const;
+  /// the last ones. None for several.
+  LossCounts take_counts(std::vector<Tensor>& outputs) const;
   /// The types of the parameters' gradients.
   std::vector<ValueType> gradient_types() const;
   /// The parameters, as recorded last.
@@ -99,7 +100,7 @@ class MicroBatchFlow {
   std::vector<Tape::Update> updates_;
   std::vector<std::int64_t> examples_;
   BatchCounts counts_;
-  std::size_t own_counts_ = 0;  // among the outputs of a single micro-batch
+  std::optional<RecordedCounts> own_counts_;  // of a single micro-batch
   bool has_other_terms_ = false;
   std::vector<std::shared_ptr<CutProgram>> programs_;
   std::vector<std::size_t> program_of_;

@@ -114,8 +114,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
                               const Where& where) {
   prepare(gradients_, loss, parameters, batch, scale, where);
   MicroBatchFlow& flow = gradients_.flow;
-  if (flow.needs_room_to_count()) runner_.release_memory();
-  LossCounts counts = flow.count(reduction_);
+  LossCounts counts = flow.count(reduction_, [this] { runner_.release_memory(); });
   const std::vector<ValueType> types = flow.gradient_types();
   const Meter outputs;
   MicroBatchSums sums(outputs, types, std::vector<bool>(types.size(), true), flow.outcomes(),
@@ -141,7 +140,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   }
   const ValueType type = flow.outcomes().back().type();
   std::vector<Tensor> outputs_of_all = parts.finish(flow.updates());
-  flow.take_counts(outputs_of_all, counts);
+  if (counts.empty()) counts = flow.take_counts(outputs_of_all);
   Gradients gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
                       std::move(entries), std::move(report), std::move(outputs_of_all));
   gradients.set_counts(std::move(counts));

@@ -1,4 +1,4 @@
-// What a mixed precision records in place of casts and of users' operations.
+// Casts, checkpoints and users' operations in a mixed precision.
 #include <algorithm>
 #include <cmath>
 #include <functional>
