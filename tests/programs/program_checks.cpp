@@ -89,15 +89,13 @@ class Runs {
     // refusal must come later. In another precision, one operation is several operations of the
     // tape that computes. After a few refusals, adds more than the named budget, so that a program
     // does not take minutes.
-    const bool computes_early =
-        cell_.mode == Mode::eager || cell_.mode == Mode::hybrid || cell_.hybrid_parts;
     // A lazy tape makes several programs, each with a smallest budget of its own: the first
     // backward with its updates, the second without, and the other loss.
     const bool is_lazy = cell_.mode == Mode::lazy;
     constexpr int most_refusals = 50;
     constexpr int few_refusals = 2;
     std::pair<int, NodeId> before{};
-    int refusals_left = computes_early ? most_refusals : is_lazy ? 3 : 1;
+    int refusals_left = computes_early() ? most_refusals : is_lazy ? 3 : 1;
     for (Bytes named = 0;;) {
       try {
         Results results = run();
@@ -121,7 +119,7 @@ class Runs {
                     ": " + error.what());
         before = reached_;
         options_.memory_budget = named = error.smallest_feasible();
-        if (computes_early && most_refusals - refusals_left > few_refusals) {
+        if (computes_early() && most_refusals - refusals_left > few_refusals) {
           options_.memory_budget += named / 2;
         }
       }
@@ -129,6 +127,10 @@ class Runs {
   }
 
  private:
+  bool computes_early() const {
+    return cell_.mode == Mode::eager || cell_.mode == Mode::hybrid || cell_.hybrid_parts;
+  }
+
   std::shared_ptr<Evaluator> in_precision(std::shared_ptr<Evaluator> evaluator) const {
     return cell_.precision ? precise(*cell_.precision, std::move(evaluator)) : evaluator;
   }
@@ -232,8 +234,10 @@ class Runs {
       add_backward(results, "", program, with_outputs(program), &outputs);
       require_updated(program.updates, 1);
       Results again;
+      // The second one may be another program: without updates, or without the values that were
+      // computed while recording.
       const bool has_updates = cell_.outputs || !program.updates.empty();
-      if (has_updates) ++part;
+      if (has_updates || computes_early()) ++part;
       add_backward(again, "", program, with_outputs(program));
       require(difference(again, results).empty(), "a second backward differs");
       ++part;
