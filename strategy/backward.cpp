@@ -161,9 +161,11 @@ LossAndOutputs with_further_outputs(const LossAndOutputs& values) {
 }
 
 /// The values of the loss and the outputs, and the gradients, which are recorded temporarily: the
-/// tape removes them again.
+/// tape removes them again. Functions of derivatives may also record on the tape in whose place it
+/// is computed. That is removed too.
 struct Recorded {
   TemporaryNodes temporary;
+  std::optional<TemporaryNodes> temporary_there;
   NodeId backward_begins;
   std::vector<ValueId> values;
   std::vector<Var> parameters;
@@ -171,10 +173,11 @@ struct Recorded {
   std::vector<ValueId> targets;
   bool has_leaves_only = true;
 
-  Recorded(const LossAndOutputs& given, const Where& where)
+  Recorded(const LossAndOutputs& given, Tape* recorded_tape, const Where& where)
       : temporary(given.loss.tape()),
         backward_begins(given.loss.tape().node_count()),
         values(computed_values(given)) {
+    if (recorded_tape != nullptr) temporary_there.emplace(*recorded_tape);
     require_scalar(given.loss, where);
     parameters = parameters_of(given.loss.tape());
     gradients = vjp({&given.loss, 1}, parameters, {}, where);
@@ -182,8 +185,9 @@ struct Recorded {
     for (const Var& gradient : gradients) targets.push_back(gradient.id());
   }
 
-  Recorded(const LossAndOutputs& given, const RunOptions& options, const Where& where)
-      : Recorded(given, where) {
+  Recorded(const LossAndOutputs& given, Tape* recorded_tape, const RunOptions& options,
+           const Where& where)
+      : Recorded(given, recorded_tape, where) {
     // If only values of an earlier call are present, they are dropped. This call then runs the
     // program planned for the earlier one.
     Tape& tape = given.loss.tape();
@@ -258,6 +262,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, 
   Tape& tape = values.loss.tape();
   const InUse::Use use(tape.in_use(), tape_use::asking, "backward", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  const auto held = evaluator.hold_temporary(tape);
   const LossAndOutputs computed = computed_for(evaluator, values);
   if (!computed.loss.belongs_to(tape)) {
     return of_tape(values, run_backward(computed, options, where, &tape), evaluator);
@@ -277,7 +282,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, 
     }
     return with_values(values, std::move(entries), repeated->report);
   }
-  const Recorded recorded(values, run, where);
+  const Recorded recorded(values, recorded_tape, run, where);
   Report report = [&] {
     const RunElsewhere elsewhere(recorded_tape, "backward", where);
     return engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
@@ -354,20 +359,26 @@ class Kept {
   std::vector<std::pair<ValueId, Buffer>> buffers_;
 };
 
+/// The tape in whose place `tape` is computed, if it is another one.
+Tape* other_than(const Tape& tape, Tape& recorded) {
+  return &tape == &recorded ? nullptr : &recorded;
+}
+
 /// Calls `ask(engine, tape, recorded, options)` for the program that `backward` would run.
 template <class Ask>
 decltype(auto) ask_of_backward(const LossAndOutputs& values, const RunOptions& options,
                                const char* operation, const Where& where, Ask ask) {
   Tape& recorded_tape = tape_of(values, operation, where);
   const InUse::Use use_of_recorded(recorded_tape.in_use(), tape_use::asking, operation, &where);
-  const LossAndOutputs computed =
-      computed_for(evaluator_of(recorded_tape, operation, where), with_further_outputs(values));
+  EngineEvaluator& asked = evaluator_of(recorded_tape, operation, where);
+  const auto held = asked.hold_temporary(recorded_tape);
+  const LossAndOutputs computed = computed_for(asked, with_further_outputs(values));
   Tape& tape = computed.loss.tape();
   const InUse::Use use(tape.in_use(), tape_use::asking, operation, &where);
   EngineEvaluator& evaluator = evaluator_of(tape, operation, where);
   const RunOptions run = evaluator.prepare(tape, options);
   const Kept kept(computed);
-  const Recorded recorded(computed, run, where);
+  const Recorded recorded(computed, other_than(tape, recorded_tape), run, where);
   return ask(evaluator.engine(), tape, recorded, run);
 }
 
@@ -378,8 +389,9 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   Tape* tape = &common_tape(values, operation, where);
   const InUse::Use use_of_recorded(tape->in_use(), tape_use::asking, operation, &where);
   EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
+  const auto held = evaluator->hold_temporary(*tape);
   const std::vector<Var> computed = evaluator->computed_for(*tape, values);
-  Tape* const recorded = tape;
+  Tape& recorded = *tape;
   if (!computed.empty() && !computed[0].belongs_to(*tape)) {
     tape = &computed[0].tape();
     evaluator = &evaluator_of(*tape, operation, where);
@@ -389,7 +401,7 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   for (const Var& value : computed) targets.push_back(value.id());
   const RunOptions run = evaluator->prepare(*tape, options);
   if (run.memory_budget == unlimited) append_present(*tape, targets);
-  const RunElsewhere elsewhere(recorded != tape ? recorded : nullptr, operation, where);
+  const RunElsewhere elsewhere(other_than(*tape, recorded), operation, where);
   return ask(evaluator->engine(), *tape, targets, run);
 }
 
@@ -439,13 +451,16 @@ Forecast forecast_backward(const LossAndOutputs& values, const RunOptions& optio
 
 void write_graph(const LossAndOutputs& values, const std::string& path, const RunOptions& options,
                  Where where) {
-  Tape& tape = tape_of(values, "write_graph", where);
+  Tape& recorded_tape = tape_of(values, "write_graph", where);
+  const InUse::Use use_of_recorded(recorded_tape.in_use(), tape_use::asking, "write_graph", &where);
+  EngineEvaluator& asked = evaluator_of(recorded_tape, "write_graph", where);
+  const auto held = asked.hold_temporary(recorded_tape);
+  const LossAndOutputs computed = computed_for(asked, with_further_outputs(values));
+  Tape& tape = computed.loss.tape();
   const InUse::Use use(tape.in_use(), tape_use::asking, "write_graph", &where);
   EngineEvaluator& evaluator = evaluator_of(tape, "write_graph", where);
-  const LossAndOutputs computed = computed_for(evaluator, with_further_outputs(values));
-  if (!computed.loss.belongs_to(tape)) return write_graph(computed, path, options, where);
   const RunOptions run = evaluator.prepare(tape, options);
-  const Recorded recorded(computed, where);
+  const Recorded recorded(computed, other_than(tape, recorded_tape), where);
   write_graph(evaluator.engine().graph(tape, recorded.targets, recorded.backward_begins, run),
               path);
 }

@@ -50,6 +50,8 @@ std::vector<Var> EngineEvaluator::computed_for(Tape&, std::span<const Var> value
   return {values.begin(), values.end()};
 }
 
+std::shared_ptr<const void> EngineEvaluator::hold_temporary(Tape&) { return nullptr; }
+
 namespace {
 
 class EagerEvaluator : public EngineEvaluator {

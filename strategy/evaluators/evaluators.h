@@ -50,6 +50,9 @@ class EngineEvaluator : public Evaluator {
   /// The values that are computed for values of `tape`: usually the same ones. If the evaluator
   /// records a tape of its own, they are values of that tape, in the dtypes of `values`.
   virtual std::vector<Var> computed_for(Tape& tape, std::span<const Var> values);
+  /// To be called before `computed_for`, and held while its values are in use, where nodes may be
+  /// temporary. Then what is recorded on a tape of its own is removed afterwards. May be null.
+  virtual std::shared_ptr<const void> hold_temporary(Tape& tape);
   /// The precision that tapes are computed in. Empty if it is the recorded one.
   virtual std::string precision() const { return {}; }
 

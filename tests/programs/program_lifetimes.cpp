@@ -1,5 +1,7 @@
 #include "tests/programs/program_lifetimes.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -140,6 +142,49 @@ std::string problem_of_leaks(const ProgramText& text, const Results& expected) {
   return same_numbers(loss, expected[0].tensor) ? "" : "the loss differs after a leak";
 }
 
+/// The results of a program in which the function of a derivative asks for values in some way, if
+/// it does. They must not depend on that.
+Results results_asking(const ProgramText& text, const std::shared_ptr<Evaluator>& evaluator,
+                       std::uint64_t way) {
+  Tape tape(evaluator);
+  const ComposedProgram program = compose(tape, text);
+  const DType dtype = program.last.dtype();
+  const Var x = is_floating(dtype) ? program.last : cast(program.last, DType::f32);
+  const CustomOperation same({.name = "same",
+                              .forward =
+                                  [](const CustomCall& call) {
+                                    std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                                call.outputs[0].raw());
+                                  },
+                              .vjp =
+                                  [&](const Pullback& p) {
+                                    if (way == 1) program.other_loss.value();
+                                    if (way == 2) evaluate(program.other_loss);
+                                    if (way == 3) sum(tanh(x)).item();
+                                    p.set(0, p.adjoint());
+                                  }});
+  const Var loss = program.loss + cast(sum(same({x})), program.loss.dtype());
+  Results results;
+  for (const char* run : {"first ", "second "}) {
+    const Gradients made = backward(loss, {.threads = 1});
+    for (const Result& each : results_of(made)) results.push_back({run + each.name, each.tensor});
+    Var later = x;  // may get the numbers of nodes that were removed
+    for (int i = 0; i < 8; ++i) later = tanh(later);
+    results.push_back({"other loss", program.other_loss.value().clone()});
+  }
+  return results;
+}
+
+std::string problem_of_questions(const ProgramText& text) {
+  using enum PrecisionKind;
+  const PrecisionKind kind = std::array{mixed, full, single}[text.seed / 4 % 3];
+  const auto evaluator = [&] {
+    return text.seed % 2 == 0 ? precise({kind}) : precise({kind}, eager());
+  };
+  const std::uint64_t way = 1 + text.seed % 3;
+  return difference(results_asking(text, evaluator(), way), results_asking(text, evaluator(), 0));
+}
+
 }  // namespace
 
 std::optional<std::string> problem_of_lifetimes(const ProgramText& text, const Results& expected) {
@@ -151,8 +196,10 @@ std::optional<std::string> problem_of_lifetimes(const ProgramText& text, const R
       const std::string problem = problem_of(way, text, expected, stepped);
       if (!problem.empty()) return "after the end of the " + name + ": " + problem;
     }
-    const std::string problem = problem_of_leaks(text, expected);
+    std::string problem = problem_of_leaks(text, expected);
     if (!problem.empty()) return problem;
+    problem = problem_of_questions(text);
+    if (!problem.empty()) return "after a derivative asked for values: " + problem;
     return {};
   } catch (const std::exception& error) {
     return std::string("lifetimes: ") + error.what();

@@ -23,7 +23,10 @@ PreciseEvaluator::Computed& PreciseEvaluator::computed(Tape& tape) {
 void PreciseEvaluator::on_record(Tape& tape, std::uint32_t) {
   // The other tape may run as it is recorded, and functions of its loops refer to this one.
   const InUse::Use run(tape.in_use(), tape_use::computing, "precise");
-  computed(tape).translation.follow(tape);
+  Translation& translation = computed(tape).translation;
+  // Counterparts made among temporary nodes would be removed without the translation's knowledge.
+  // They are made in a region, when a value is asked for.
+  if (!translation.tape().is_temporary()) translation.follow(tape);
 }
 
 void PreciseEvaluator::take_back(Tape& tape, Computed& computed) {
@@ -36,10 +39,7 @@ void PreciseEvaluator::take_back(Tape& tape, Computed& computed) {
 void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
   Computed& own = computed(tape);
   take_back(tape, own);
-  std::optional<Translation::Temporary> region;
-  // A user's VJP may ask for a value while nodes are recorded that are removed after the run.
-  const bool is_temporary = tape.is_temporary() || own.translation.tape().is_temporary();
-  if (is_temporary) region.emplace(own.translation);
+  const auto region = hold_temporary(tape);
   own.translation.follow(tape);
   own.translation.follow_names(tape);
   const Tensor made = own.translation.in_dtype(value, tape.dtype(value)).value();
@@ -48,11 +48,6 @@ void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
 }
 
 std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var> values) {
-  if (tape.is_temporary()) {
-    throw TapeError(
-        "[precise] a traced function evaluates several values of its tape at once; evaluate them "
-        "one by one, or outside the function");
-  }
   Computed& own = computed(tape);
   take_back(tape, own);
   own.translation.follow(tape);
@@ -62,6 +57,13 @@ std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var>
     computed.push_back(own.translation.in_dtype(value.id(), value.dtype()));
   }
   return computed;
+}
+
+std::shared_ptr<const void> PreciseEvaluator::hold_temporary(Tape& tape) {
+  Translation& translation = computed(tape).translation;
+  // A user's VJP may ask for values while nodes are recorded that are removed after the run.
+  if (!tape.is_temporary() && !translation.tape().is_temporary()) return nullptr;
+  return std::make_shared<const Translation::Temporary>(translation);
 }
 
 void PreciseEvaluator::set_memory_budget(Bytes budget) {

@@ -20,6 +20,7 @@ class PreciseEvaluator final : public EngineEvaluator {
   void on_clear(Tape& tape) noexcept override;
   InnerRewrite inner() const override { return rewrite_in(precision_); }
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;
+  std::shared_ptr<const void> hold_temporary(Tape& tape) override;
   std::string precision() const override { return precision_.summary(); }
   void set_memory_budget(Bytes budget) override;
 

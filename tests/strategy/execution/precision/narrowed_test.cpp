@@ -63,35 +63,6 @@ TEST_CASE("in checkpoints, derivatives flow beside values that none flows throug
   }
 }
 
-TEST_CASE("a derivative's function may ask for values of the tape in any precision") {
-  for (const bool is_mixed : {false, true}) {
-    CAPTURE(is_mixed);
-    Tape tape(is_mixed ? precise({}) : lazy());
-    const Var w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}));
-    const Var h = matmul(tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2})), w);
-    std::vector<Tensor> seen;
-    const CustomOperation copy({.name = "copy",
-                                .forward =
-                                    [](const CustomCall& call) {
-                                      std::ranges::copy(call.inputs[0].data<float>(),
-                                                        call.outputs[0].data<float>().begin());
-                                    },
-                                .vjp =
-                                    [&](const Pullback& p) {
-                                      const auto scope = tape.scope("derivative");
-                                      seen.push_back(h.value().clone());
-                                      p.set(0, p.adjoint());
-                                    }});
-    const Var loss = sum(square(copy({h})));
-    for (int run = 0; run < 2; ++run) {
-      const Gradients made = backward(loss);
-      CHECK(std::abs(made[w].at(0) - 2.0) < 0.05);
-      CHECK(same_bits(h.value(), seen.front()));
-      CHECK(same_bits((h * 1.0).value(), seen.front()));
-    }
-  }
-}
-
 TEST_CASE("an operation of the user that records itself narrower returns its own outputs") {
   Tape other;
   const Var foreign = other.constant(Tensor::zeros({3}));

@@ -1,0 +1,126 @@
+// Functions of derivatives that ask for values of the tape that is being differentiated.
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/temporary_directory.h"
+
+namespace palimpsest::asking_derivatives_test {
+namespace {
+
+struct Values {
+  Var w, h, k;
+};
+
+/// What the function of a derivative does, besides to pass on its adjoint. Returns a number.
+struct Ask {
+  const char* name;
+  std::function<double(const Values&)> function;
+};
+
+std::vector<Ask> ways_to_ask(const std::string& directory) {
+  return {
+      {"nothing", [](const Values&) { return 0.0; }},
+      {"value", [](const Values& v) { return v.h.value().at(1); }},
+      {"value of a recorded one", [](const Values& v) { return sum(exp(v.h)).item(); }},
+      {"evaluate",
+       [](const Values& v) {
+         evaluate(v.k);
+         return v.k.value().at(0);
+       }},
+      {"evaluate several",
+       [](const Values& v) {
+         const Var more = exp(v.h);
+         const std::vector<Var> all{v.h, more, v.k};
+         evaluate(all);
+         return more.value().at(0) + v.k.value().at(1);
+       }},
+      {"gradient", [](const Values& v) { return gradient(sum(exp(v.k)), v.w).value().at(1); }},
+      {"backward", [](const Values& v) { return double{backward(sum(exp(v.k)))[v.w].at(1)}; }},
+      {"plan_backward",
+       [](const Values& v) {
+         return static_cast<double>(plan_backward(sum(exp(v.h))).predicted_peak());
+       }},
+      {"forecast",
+       [](const Values& v) {
+         const Forecast forecast = forecast_values({&v.k, 1}, {}, {});
+         return static_cast<double>(forecast.peak);
+       }},
+      {"write_graph",
+       [directory](const Values& v) {
+         write_graph(sum(exp(v.h)), directory + "/graph.json");
+         return 1.0;
+       }},
+  };
+}
+
+/// All numbers that a program sees in which a derivative's function asks.
+std::vector<double> numbers_of(const Ask& ask, const std::shared_ptr<Evaluator>& evaluator,
+                               double* seen) {
+  Tape tape(evaluator);
+  Values v;
+  v.w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}), "w");
+  v.h = matmul(tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2})), v.w);
+  v.k = tanh(matmul(v.h, v.w));
+  const CustomOperation copy({.name = "copy",
+                              .forward =
+                                  [](const CustomCall& call) {
+                                    std::ranges::copy(call.inputs[0].data<float>(),
+                                                      call.outputs[0].data<float>().begin());
+                                  },
+                              .vjp =
+                                  [&](const Pullback& p) {
+                                    const auto scope = tape.scope("derivative");
+                                    *seen = ask.function(v);
+                                    p.set(0, p.adjoint());
+                                  }});
+  const Var loss = sum(square(copy({v.k}))) + sum(v.h);
+  std::vector<double> numbers;
+  const auto add = [&](const Tensor& tensor) {
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) numbers.push_back(tensor.at(i));
+  };
+  for (int run = 0; run < 3; ++run) {
+    const NodeId nodes = tape.node_count();
+    add(backward(loss)[v.w]);
+    CHECK(tape.node_count() == nodes);
+    // What is recorded afterwards may get the numbers of nodes that were removed.
+    Var other = tape.constant(Tensor::from({7.0f, 7.0f}, {1, 2}));
+    for (int i = 0; i < 12; ++i) other = other * 10.0;
+    add(v.h.value());
+    add(sum(square(v.h)).value());
+    add(sum(exp(v.k)).value());
+    add(backward(sum(v.h * v.k))[v.w]);
+  }
+  return numbers;
+}
+
+TEST_CASE("a derivative's function may ask for values of the tape in any precision and mode") {
+  const TemporaryDirectory directory;
+  const std::vector<Ask> all = ways_to_ask(directory.path());
+  const std::vector<std::function<std::shared_ptr<Evaluator>()>> modes = {
+      [] { return lazy(); }, [] { return eager(); }, [] { return hybrid(); }};
+  for (const auto& mode : modes) {
+    for (const auto& precision : std::vector<std::optional<Precision>>{
+             {}, Precision{}, Precision{PrecisionKind::full}, Precision{PrecisionKind::single}}) {
+      const auto evaluator = [&]() -> std::shared_ptr<Evaluator> {
+        return precision ? precise(*precision, mode()) : mode();
+      };
+      double seen = 0;
+      const std::vector<double> expected = numbers_of(all.front(), evaluator(), &seen);
+      for (const Ask& ask : all) {
+        CAPTURE(ask.name, &mode - modes.data(), precision ? precision->summary() : "recorded");
+        double plainly = 0;
+        numbers_of(ask, lazy(), &plainly);
+        CHECK(numbers_of(ask, evaluator(), &seen) == expected);
+        const bool is_number = std::string_view(ask.name) != "plan_backward" &&
+                               std::string_view(ask.name) != "forecast";
+        if (is_number) CHECK(std::abs(seen - plainly) <= 0.02 * (1 + std::abs(plainly)));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::asking_derivatives_test
