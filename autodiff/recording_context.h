@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "autodiff/error.h"
 
@@ -24,8 +25,18 @@ struct RecordingContext {
 
   std::uint64_t seed = 0;
   std::uint32_t generation = 0;  ///< calls of `Tape::clear`
-  std::uint32_t streams = 0;     ///< random streams used in this generation
+  /// Random streams used in this generation. A tape that translates another one counts that one's.
+  std::shared_ptr<std::uint32_t> own_streams = std::make_shared<std::uint32_t>(0);
+  std::shared_ptr<std::uint32_t> shared_streams = nullptr;
   std::uint32_t part = 0;
+
+  const std::shared_ptr<std::uint32_t>& streams() const {
+    return shared_streams != nullptr ? shared_streams : own_streams;
+  }
+  void reset_streams() noexcept {
+    shared_streams = nullptr;
+    *own_streams = 0;
+  }
 };
 
 }  // namespace palimpsest

@@ -77,6 +77,20 @@ class [[nodiscard]] RedirectedRecording {
   const RedirectedRecording* before_;  // on this thread
 };
 
+/// Marks that a run calls a function of the user, to record a step. Tapes that the function refers
+/// to are in use by what waits for the run. The function cannot start another run there.
+class [[nodiscard]] RecordingInRun {
+ public:
+  RecordingInRun();
+  ~RecordingInRun();
+  RecordingInRun(const RecordingInRun&) = delete;
+  RecordingInRun& operator=(const RecordingInRun&) = delete;
+
+ private:
+  UserCall call_;
+  bool outer_;
+};
+
 /// While it exists, what is recorded on the tape is run later, with other values of its leaves. So
 /// the user cannot read values that depend on leaves.
 class [[nodiscard]] ProgramRecording {

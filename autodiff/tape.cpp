@@ -17,6 +17,7 @@ namespace {
 
 /// The innermost `RedirectedRecording` of this thread, or null.
 thread_local const RedirectedRecording* innermost = nullptr;
+thread_local bool is_in_run = false;  // this thread records a step for a run
 
 }  // namespace
 
@@ -191,6 +192,9 @@ Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where
   return standing;
 }
 
+RecordingInRun::RecordingInRun() : outer_(std::exchange(is_in_run, true)) {}
+RecordingInRun::~RecordingInRun() { is_in_run = outer_; }
+
 RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in,
                                          StandIn original)
     : use_of_inner_(inner.in_use_, tape_use::inner_program, "loop"),
@@ -201,7 +205,8 @@ RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand
       before_(innermost) {
   // A run may record steps of several loops at once. The first one keeps the tape for all of them.
   const bool is_first = outer_.redirections_++ == 0;
-  if (is_first && !outer.in_use_.is_at_least(InUse::Level::computes)) {
+  const auto kept = is_in_run ? InUse::Level::open : InUse::Level::computes;
+  if (is_first && !outer.in_use_.is_at_least(kept)) {
     try {
       use_of_outer_.emplace(outer.in_use_, tape_use::inner_program, "loop");
     } catch (...) {
@@ -289,7 +294,7 @@ void Tape::remove_all() {
   leaves_->clear();
   updates_.clear();
   ++context_.generation;
-  context_.streams = 0;
+  context_.reset_streams();
 }
 
 void Tape::set_generation(std::uint32_t generation, Where where) {
@@ -302,7 +307,7 @@ void Tape::set_generation(std::uint32_t generation, Where where) {
                     where);
   }
   context_.generation = generation;
-  context_.streams = 0;
+  context_.reset_streams();
 }
 
 void Tape::copy_nodes(const Tape& other) {
@@ -312,6 +317,7 @@ void Tape::copy_nodes(const Tape& other) {
   values_.resize(value_count());
   context_.generation = other.context_.generation;
   context_.part = other.context_.part;
+  *context_.streams() = *other.context_.streams();
 }
 
 void Tape::accompany(const Tape& other) {
@@ -319,6 +325,12 @@ void Tape::accompany(const Tape& other) {
   internal_check(node_count() == 0, "a tape with nodes accompanies another tape");
   context_.seed = other.context_.seed;
   context_.generation = other.context_.generation;
+}
+
+void Tape::share_streams(const Tape& other) {
+  context_.seed = other.context_.seed;
+  context_.generation = other.context_.generation;
+  context_.shared_streams = other.context_.streams();
 }
 
 bool Tape::begins(const Tape& other) const {

@@ -113,6 +113,9 @@ class Tape {
   /// Copies the seed, generation and part of a tape whose nodes will be recorded here too. This
   /// tape must be empty.
   void accompany(const Tape& other);
+  /// Takes the seed and generation of a tape that this one translates. Both tapes draw from one
+  /// sequence of random streams until this one is cleared.
+  void share_streams(const Tape& other);
   /// True only if the nodes of this tape are a prefix of those of `other`. Names and source lines
   /// must match. Attributes must match as if both tapes had been cleared equally often.
   bool begins(const Tape& other) const;
@@ -154,7 +157,7 @@ class Tape {
     Tape& tape = recording();
     tape.in_use_.require(InUse::Level::records, "Tape::fresh_stream");
     RecordingContext& context = tape.context_;
-    return {context.seed, context.generation, context.streams++};
+    return {context.seed, context.generation, (*context.streams())++};
   }
 
   /// While it exists, nodes are recorded under `name`. Scopes nest, as in "layer3/attention".

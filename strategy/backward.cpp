@@ -238,24 +238,6 @@ Gradients of_tape(const LossAndOutputs& values, const Gradients& computed,
   return with_values(values, std::move(entries), std::move(report));
 }
 
-}  // namespace
-
-namespace {
-
-/// While it exists, a run computes values of `recorded`, if there is such a tape, on another tape.
-/// Any thread of the run may record steps of a loop, whose function refers to `recorded`.
-class RunElsewhere {
- public:
-  RunElsewhere(Tape* recorded, const char* operation, const Where& where) {
-    if (recorded != nullptr) {
-      use_.emplace(recorded->in_use(), tape_use::computing, operation, &where);
-    }
-  }
-
- private:
-  std::optional<InUse::Use> use_;
-};
-
 /// `recorded_tape`: the tape in whose place that of the values is computed, if there is one.
 Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, const Where& where,
                        Tape* recorded_tape = nullptr) {
@@ -270,11 +252,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, 
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
   std::vector<Gradients::Entry> entries;
-  const auto repeat = [&] {
-    const RunElsewhere elsewhere(recorded_tape, "backward", where);
-    return engine.repeat(tape, computed_values(values), run);
-  };
-  if (const auto repeated = repeat()) {
+  if (const auto repeated = engine.repeat(tape, computed_values(values), run)) {
     const std::vector<Var> parameters = parameters_of(tape);
     entries.reserve(parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -283,10 +261,7 @@ Gradients run_backward(const LossAndOutputs& values, const RunOptions& options, 
     return with_values(values, std::move(entries), repeated->report);
   }
   const Recorded recorded(values, recorded_tape, run, where);
-  Report report = [&] {
-    const RunElsewhere elsewhere(recorded_tape, "backward", where);
-    return engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
-  }();
+  Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
   for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
     entries.emplace_back(recorded.parameters[i], recorded.gradients[i].value());
   }
@@ -317,13 +292,24 @@ Gradients differentiate(const LossAndOutputs& values, const RunOptions& options,
   const RecordedCounts counts(values.loss);
   if (tape.updates().empty() && counts.empty()) return run_backward(values, options, where);
   const std::vector<Tape::Update> updates(tape.updates().begin(), tape.updates().end());
-  const Gradients made = run_backward(with_further_outputs(values, counts), options, where);
+  const Gradients made = [&] {
+    const LossAndOutputs all = with_further_outputs(values, counts);
+    // They are this run's, not those of a gradient that the function of a derivative asks for.
+    tape.forget_updates();
+    try {
+      return run_backward(all, options, where);
+    } catch (...) {
+      for (const auto& [target, value, weight] : updates) {
+        tape.update_after_run(target, tape.var(value), weight, where);
+      }
+      throw;
+    }
+  }();
   const auto all = made.outputs();
   const std::size_t requested = values.outputs.size();
   std::vector<Tensor> outputs(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(requested));
   keep_from_updates(updates, outputs);
   apply_updates(updates, all.subspan(requested, updates.size()));
-  tape.forget_updates();
   Gradients gradients(made.loss(), {made.begin(), made.end()}, made.report(), std::move(outputs));
   gradients.set_counts(counts.read(all.subspan(requested + updates.size())));
   return gradients;
@@ -391,7 +377,6 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
   const auto held = evaluator->hold_temporary(*tape);
   const std::vector<Var> computed = evaluator->computed_for(*tape, values);
-  Tape& recorded = *tape;
   if (!computed.empty() && !computed[0].belongs_to(*tape)) {
     tape = &computed[0].tape();
     evaluator = &evaluator_of(*tape, operation, where);
@@ -401,7 +386,6 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
   for (const Var& value : computed) targets.push_back(value.id());
   const RunOptions run = evaluator->prepare(*tape, options);
   if (run.memory_budget == unlimited) append_present(*tape, targets);
-  const RunElsewhere elsewhere(other_than(*tape, recorded), operation, where);
   return ask(evaluator->engine(), *tape, targets, run);
 }
 

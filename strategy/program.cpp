@@ -165,7 +165,10 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
   state->differentiated = state->outputs.size();
   state->parameters = parameters_of(state->tape);
   if (state->parameters.empty()) throw_without_parameters("program", "Program::values()", where);
-  const std::vector<Var> gradients = vjp({&loss, 1}, state->parameters, {}, where);
+  const std::vector<Var> gradients = [&] {
+    const ProgramRecording recording(state->tape);
+    return vjp({&loss, 1}, state->parameters, {}, where);
+  }();
   state->outputs.insert(state->outputs.end(), gradients.begin(), gradients.end());
   state->outputs.insert(state->outputs.end(), counted.begin(), counted.end());
   state->compile_outputs(backward_begins);

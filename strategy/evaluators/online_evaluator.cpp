@@ -29,8 +29,16 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
 void OnlineEvaluator::compute(Tape& tape, std::uint32_t value) {
   require_current(tape, {&value, 1});
   reads_.push_back({tape.node_count(), value});
-  decide(tape, [&] { return eviction_->require({&value, 1}); });
-  if (tape.is_temporary()) tape_ = nullptr;
+  const auto forget_temporary = [&] {
+    if (tape.is_temporary()) tape_ = nullptr;
+  };
+  try {
+    decide(tape, [&] { return eviction_->require({&value, 1}); });
+  } catch (...) {
+    forget_temporary();
+    throw;
+  }
+  forget_temporary();
 }
 
 void OnlineEvaluator::on_clear(Tape& tape) noexcept {

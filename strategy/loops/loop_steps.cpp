@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autodiff/execute.h"
+#include "autodiff/recording_guards.h"
 #include "autodiff/run_control.h"
 #include "strategy/base/cache_limit.h"
 #include "strategy/loops/loop_budgets.h"
@@ -237,7 +238,10 @@ class RecordedSteps final : public LoopSteps {
   void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                 const Addresses& results) override {
     const RecordedStep recorded = record_step(step, state);
-    const StepGradient made = gradient_->differentiate(recorded);
+    const StepGradient made = [&] {
+      const RecordingInRun in_run;
+      return gradient_->differentiate(recorded);
+    }();
     for (std::size_t i = 0; i < untouched_.size(); ++i) {
       untouched_[i] = untouched_[i] && made.untouched[i];
     }
@@ -264,6 +268,7 @@ class RecordedSteps final : public LoopSteps {
       run(recorded, {recorded.arguments(), {value}, recorded.tape->node_count()}, step,
           arguments_.of(step, state), {to});
     };
+    const RecordingInRun in_run;
     RecordedStep recorded = recorder.record(f, states_, inputs_, step, look);
     require_captured(recorder, step);
     return recorded;

@@ -31,7 +31,9 @@ Primal primal_of(const LoopGradient& gradient, const Pullback& p) {
                               : requested.captured[input - loop.input_count()];
     primal.tangents.emplace_back();
     if (!is_asked) continue;
-    if (p.has_adjoint(output)) primal.tangents.back() = p.adjoint(output);
+    // A copy, because a tangent may be a captured value itself, which stands for its primal copy in
+    // the body.
+    if (p.has_adjoint(output)) primal.tangents.back() = identity(p.adjoint(output), p.where());
     ++output;
   }
   return primal;

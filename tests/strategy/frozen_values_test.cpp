@@ -44,6 +44,35 @@ TEST_CASE("a value that depends on a leaf cannot be read while a program is reco
   }
 }
 
+TEST_CASE("a derivative's function cannot read such a value either") {
+  const Precision single{PrecisionKind::single};
+  for (const Precision* const precision : {static_cast<const Precision*>(nullptr), &single}) {
+    for (const auto& slope : std::vector<std::function<Var(const Pullback&)>>{
+             [](const Pullback& p) { return p.tape().constant(p.input(0).value().clone()); },
+             [](const Pullback& p) { return p.adjoint() * p.input(0).item(); },
+             [](const Pullback& p) {
+               return p.tape().constant(jacobian(p.input(0) * p.input(0), p.input(0)));
+             }}) {
+      const CustomOperation operation(
+          {.name = "half_of_square",
+           .forward =
+               [](const CustomCall& call) {
+                 const double x = call.inputs[0].at(0);
+                 call.outputs[0].data<double>()[0] = x * x / 2;
+               },
+           .vjp = [&](const Pullback& p) { p.set(0, p.adjoint() * slope(p)); }});
+      const auto record = [&](Tape& tape) {
+        return operation({tanh(tape.parameter(Tensor::scalar(3.0, DType::f64), "w"))});
+      };
+      const auto make = [&] {
+        precision == nullptr ? Program::gradients(record) : Program::gradients(record, *precision);
+      };
+      CHECK_THROWS_AS(make(), TapeError);
+      check_error(make, {"a Program is being recorded"});
+    }
+  }
+}
+
 TEST_CASE("derivatives and runs that would be frozen name what to record in their place") {
   check_error([] { recorded([](const Var& x, const Var&, const Var& y) { jacobian(y, x); }); },
               {"[jacobian]", "depends on", "gradient()", "jvp()"});

@@ -21,8 +21,6 @@ PreciseEvaluator::Computed& PreciseEvaluator::computed(Tape& tape) {
 }
 
 void PreciseEvaluator::on_record(Tape& tape, std::uint32_t) {
-  // The other tape may run as it is recorded, and functions of its loops refer to this one.
-  const InUse::Use run(tape.in_use(), tape_use::computing, "precise");
   Translation& translation = computed(tape).translation;
   // Counterparts made among temporary nodes would be removed without the translation's knowledge.
   // They are made in a region, when a value is asked for.
@@ -41,6 +39,11 @@ void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
   take_back(tape, own);
   const auto region = hold_temporary(tape);
   own.translation.follow(tape);
+  if (!own.translation.knows(value)) {
+    throw TapeError("[precise] CustomDefinition::narrow asks for the value of " +
+                    tape.describe(tape.producer(value)) +
+                    ", which is not computed before its own operation; let it read its inputs");
+  }
   own.translation.follow_names(tape);
   const Tensor made = own.translation.in_dtype(value, tape.dtype(value)).value();
   tape.set_buffer(value, made.buffer());

@@ -13,7 +13,14 @@ Translation::Translation(const Precision& precision, std::shared_ptr<Evaluator> 
       tape_(std::make_shared<Tape>(std::move(evaluator))) {}
 
 void Translation::follow(const Tape& from) {
-  if (nodes_.empty()) tape_->accompany(from);
+  if (is_following_)
+    return;  // a function of the user that records a node narrower asks for a value
+  struct Following {
+    explicit Following(bool& is) : is(is) { is = true; }
+    ~Following() { is = false; }
+    bool& is;
+  } const following(is_following_);
+  tape_->share_streams(from);
   for (auto node = static_cast<NodeId>(nodes_.size()); node < from.node_count(); ++node) {
     record(from, node);
   }
@@ -40,6 +47,7 @@ void Translation::clear() {
 
 void Translation::record(const Tape& from, NodeId node) {
   const Tape::Scope scope(*tape_, from, node);
+  const Tape::WithGradient unless_blocked(*tape_);
   const CustomDefinition* const custom = CustomOperation::definition(NodeView(from.nodes(), node));
   if (custom != nullptr && custom->narrow != nullptr) return record_narrow(*custom, from, node);
   const Var first = from.is_leaf(node) ? leaf(from, node) : operation(from, node);
@@ -172,7 +180,10 @@ Var Translation::cast(ValueId value, DType dtype, const Where& where) {
   const Var computed = tape_->var(values_[value].value);
   if (computed.dtype() == dtype) return computed;
   ValueId& form = values_[value].in[static_cast<std::size_t>(dtype)];
-  if (form == none) form = palimpsest::cast(computed, dtype, where).id();
+  if (form == none) {
+    const Tape::WithGradient unless_blocked(*tape_);
+    form = palimpsest::cast(computed, dtype, where).id();
+  }
   return tape_->var(form);
 }
 

@@ -29,6 +29,8 @@ class Translation {
   /// Records what was recorded on `from` since the last call. `from` must be the same tape until
   /// `clear`. Throws what the evaluator throws; the nodes recorded until then stay.
   void follow(const Tape& from);
+  /// False for a value that was not followed yet, as while its node is recorded.
+  bool knows(ValueId value) const { return value < values_.size(); }
   /// Copies the names of nodes that were named after they had been recorded.
   void follow_names(const Tape& from);
   /// The counterpart of a value of `from`, in the dtype it is computed in.
@@ -78,6 +80,7 @@ class Translation {
   std::shared_ptr<Tape> tape_;
   std::vector<NodeId> nodes_;  // counterparts, by node of the other tape
   std::vector<Forms> values_;  // counterparts, by value
+  bool is_following_ = false;
 };
 
 /// A program in some precision, on a tape of its own. Its `values` keep their dtypes.

@@ -375,6 +375,32 @@ TEST_CASE("eager within a budget: two tapes of one evaluator, step by step") {
   for (int t : {0, 1}) CHECK(values[t].value().at(0) == 64 * (1 + t));
 }
 
+TEST_CASE("eager within a budget: a value that does not fit, asked for while nodes are temporary") {
+  for (const bool asks : {false, true}) {
+    Tape tape(eager({.memory_budget = 3 * size}));
+    const Var w = tape.parameter(Tensor::uniform({elements}, 1));
+    const Var column = reshape(w, {elements, 1});
+    const Var row = reshape(w, {1, elements});
+    const Var h = exp(w);
+    const auto body = [&](const Var& x) {
+      const Var large = matmul(column, row);
+      if (asks) large.value();
+      throw std::runtime_error("the body gives up");
+      return tanh(x) + sum(large);
+    };
+    if (asks) {
+      CHECK_THROWS_AS(checkpoint(body, h), BudgetError);
+    } else {
+      CHECK_THROWS_AS(checkpoint(body, h), std::runtime_error);
+    }
+    const Var c = tape.constant(Tensor::uniform({elements}, 5));
+    const Var small = tape.constant(Tensor::uniform({4}, 5));
+    CHECK((h * w).value().at(0) == static_cast<float>(h.value().at(0) * w.value().at(0)));
+    CHECK((c * w).value().at(0) == static_cast<float>(c.value().at(0) * w.value().at(0)));
+    CHECK((small * 2.0).value().at(0) == 2 * small.value().at(0));
+  }
+}
+
 TEST_CASE("eager within a budget: a long program, without recursion") {
   const auto evaluator = eager({.memory_budget = 64_KiB});
   Tape tape(evaluator);

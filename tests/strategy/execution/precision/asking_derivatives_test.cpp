@@ -1,7 +1,9 @@
 // Functions of derivatives that ask for values of the tape that is being differentiated.
+#include <oneapi/tbb/global_control.h>
+
 #include <algorithm>
+#include <cmath>
 #include <functional>
-#include <sstream>
 
 #include "palimpsest.h"
 #include "tests/catch.h"
@@ -12,6 +14,7 @@ namespace {
 
 struct Values {
   Var w, h, k;
+  Tape* derivative = nullptr;  ///< on which it is recorded
 };
 
 /// What the function of a derivative does, besides to pass on its adjoint. Returns a number.
@@ -38,6 +41,12 @@ std::vector<Ask> ways_to_ask(const std::string& directory) {
          return more.value().at(0) + v.k.value().at(1);
        }},
       {"gradient", [](const Values& v) { return gradient(sum(exp(v.k)), v.w).value().at(1); }},
+      {"backward of what was recorded before a guard",
+       [](const Values& v) {
+         const Var before = sum(exp(v.k));
+         const Tape::NoGradient none(*v.derivative);
+         return double{backward(before)[v.w].at(1)};
+       }},
       {"backward", [](const Values& v) { return double{backward(sum(exp(v.k)))[v.w].at(1)}; }},
       {"plan_backward",
        [](const Values& v) {
@@ -73,6 +82,7 @@ std::vector<double> numbers_of(const Ask& ask, const std::shared_ptr<Evaluator>&
                               .vjp =
                                   [&](const Pullback& p) {
                                     const auto scope = tape.scope("derivative");
+                                    v.derivative = &p.tape();
                                     *seen = ask.function(v);
                                     p.set(0, p.adjoint());
                                   }});
@@ -118,6 +128,110 @@ TEST_CASE("a derivative's function may ask for values of the tape in any precisi
                                std::string_view(ask.name) != "forecast";
         if (is_number) CHECK(std::abs(seen - plainly) <= 0.02 * (1 + std::abs(plainly)));
       }
+    }
+  }
+}
+
+CustomOperation copying(std::function<Var(const Pullback&)> slope) {
+  return CustomOperation({.name = "copy",
+                          .forward =
+                              [](const CustomCall& call) {
+                                std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                            call.outputs[0].raw());
+                              },
+                          .vjp = [slope](const Pullback& p) { p.set(0, slope(p)); }});
+}
+
+TEST_CASE("a derivative's function may ask for its input while loops record steps on any thread") {
+  const tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
+  const RunOptions options{.threads = 4};
+  for (int run = 0; run < 6; ++run) {
+    for (const int way : {0, 1, 2, 3}) {
+      Tape tape(precise({PrecisionKind::single}, lazy(options)));
+      const Var x = tape.parameter(Tensor::normal({32, 32}, 1), "x");
+      const Var w = tape.parameter(Tensor::normal({32, 32}, 2, 0, 0.1), "w");
+      Var ends = x * 0.0;
+      for (int k = 0; k < 4; ++k) {
+        const auto step = [w](const Var& u, const StepNumber& n) {
+          return n % 2 == 0 ? tanh(matmul(u, w)) : tanh(matmul(u, w)) + u * 0.9;
+        };
+        ends = ends + scan(x * (1.0 + k), 5, step);
+      }
+      const CustomOperation copy = copying([&](const Pullback& p) {
+        const Var input = p.input(0);
+        if (way == 0) input.value();
+        if (way == 1) evaluate(input, options);
+        if (way == 2) sum(input).item();
+        if (way == 3) backward(sum(square(input)), options);
+        return p.adjoint();
+      });
+      const Var loss = sum(square(copy({ends})));
+      const Gradients first = backward(loss, options);
+      CHECK(same_bits(backward(loss, options)[x], first[x]));
+    }
+  }
+}
+
+TEST_CASE("a derivative's function draws the random numbers that it draws without a precision") {
+  const auto numbers_of_derivatives = [](const std::shared_ptr<Evaluator>& evaluator) {
+    Tape tape(evaluator);
+    tape.set_seed(3);
+    const Var w = tape.parameter(Tensor::ones({6}), "w");
+    const Var noise = normal(tape, Shape{6});
+    const CustomOperation copy =
+        copying([](const Pullback& p) { return p.adjoint() * normal(p.tape(), Shape{6}); });
+    const Var loss = sum(copy({w + noise}));
+    std::vector<double> numbers;
+    for (int run = 0; run < 2; ++run) {
+      const Gradients made = backward(loss);
+      const Var later = normal(tape, Shape{6});
+      for (int i = 0; i < 6; ++i) {
+        numbers.insert(numbers.end(), {noise.value().at(i), made[w].at(i), later.value().at(i)});
+      }
+    }
+    return numbers;
+  };
+  const std::vector<double> expected = numbers_of_derivatives(lazy());
+  std::vector<double> distinct = expected;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  CHECK(distinct.size() == 5 * 6);  // the noise counts once
+  CHECK(numbers_of_derivatives(precise({PrecisionKind::single})) == expected);
+  CHECK(numbers_of_derivatives(precise({PrecisionKind::single}, eager())) ==
+        numbers_of_derivatives(eager()));
+}
+
+TEST_CASE("a function that records an operation narrower may read values") {
+  const std::vector<std::function<std::shared_ptr<EngineEvaluator>()>> modes = {
+      [] { return precise({}); }, [] { return precise({}, eager()); },
+      [] { return precise({}, hybrid()); }};
+  for (const auto& mode : modes) {
+    for (const bool reads_itself : {false, true}) {
+      Tape tape(mode());
+      const Var w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}), "w");
+      const Var h = matmul(tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2})), w);
+      const Var k = tanh(matmul(h, w));
+      std::vector<double> seen;
+      const CustomOperation copy({.name = "copy",
+                                  .forward =
+                                      [](const CustomCall& call) {
+                                        std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                                    call.outputs[0].raw());
+                                      },
+                                  .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
+                                  .narrow =
+                                      [&](std::span<const Var> inputs, Where) {
+                                        if (reads_itself) tape.var(tape.value_count() - 1).value();
+                                        seen = {h.value().at(0), inputs[0].value().at(0)};
+                                        return std::vector<Var>{inputs[0] * 1.0};
+                                      }});
+      const auto record = [&] { return backward(sum(copy({k})))[w].at(0); };
+      if (reads_itself) {
+        CHECK_THROWS_AS(record(), TapeError);
+        continue;
+      }
+      CHECK(std::isfinite(record()));
+      CHECK(seen == std::vector<double>{h.value().at(0), k.value().at(0)});
     }
   }
 }
