@@ -141,13 +141,15 @@ EXAMPLE(Tape::placeholder) {
   print(y);  // → [9, 16]
 }
 
-EXAMPLE(Tape::fresh_stream, Tape::accompany) {
-  Tape tape, other;
+EXAMPLE(Tape::fresh_stream, Tape::accompany, Tape::share_streams) {
+  Tape tape, other, translation;
   tape.set_seed(7);
   tape.fresh_stream();
   other.accompany(tape);
   // Draws what the first operation of `tape` draws.
   print(other.fresh_stream() == RandomStream{.seed = 7});  // → true
+  translation.share_streams(tape);
+  print(translation.fresh_stream().node, tape.fresh_stream().node);  // → 1 2
 }
 
 EXAMPLE(Tape::identity, Tape::expire_handles, Tape::has_kept, TapeIdentity::tape,

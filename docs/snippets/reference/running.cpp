@@ -160,13 +160,14 @@ EXAMPLE(EngineEvaluator::compute, EngineEvaluator::meter, EngineEvaluator::preci
   // → true mixed bf16
 }
 
-EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for) {
+EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for, EngineEvaluator::hold_temporary) {
   const auto evaluator = lazy({.memory_budget = 1_MiB});
   Tape tape(evaluator);
   const Var x = tape.constant(Tensor::ones({2}));
   // Options without a budget get the evaluator's.
   print(format_bytes(evaluator->prepare(tape, {.threads = 1}).memory_budget));  // → 1.00 MiB
-  print(evaluator->computed_for(tape, {&x, 1})[0] == x);                        // → true
+  const auto held = evaluator->hold_temporary(tape);      // nothing: it has no tape of its own
+  print(evaluator->computed_for(tape, {&x, 1})[0] == x);  // → true
 }
 
 EXAMPLE(EngineEvaluator::shared_engine, EngineEvaluator::set_engine, EngineEvaluator::engine) {
