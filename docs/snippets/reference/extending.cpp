@@ -149,7 +149,8 @@ EXAMPLE(Tape::fresh_stream, Tape::accompany, Tape::share_streams) {
   // Draws what the first operation of `tape` draws.
   print(other.fresh_stream() == RandomStream{.seed = 7});  // → true
   translation.share_streams(tape);
-  print(translation.fresh_stream().node, tape.fresh_stream().node);  // → 1 2
+  print(translation.fresh_stream().node);  // → 1
+  print(tape.fresh_stream().node);         // → 2
 }
 
 EXAMPLE(Tape::identity, Tape::expire_handles, Tape::has_kept, TapeIdentity::tape,
