@@ -37,9 +37,9 @@ SECTION = re.compile(r"// (\S.*?) -{5,}$")
 DEFINITIONS = "Definitions of templates"
 # Members of tapes for code that reads, copies or extends what was recorded.
 LISTS = {"internals of tapes": (
-    "Which values are present", "copy_nodes", "accompany", "begins", "identity", "has_kept", "expire_handles",
-    "WithGradient", "is_temporary", "is_program", "require_fixed", "recording", "here", "placeholder", "fresh_stream",
-    "in_use")}
+    "Which values are present", "copy_nodes", "accompany", "share_streams", "begins", "identity", "has_kept",
+    "expire_handles", "WithGradient", "is_temporary", "is_program", "require_fixed", "recording", "here", "placeholder",
+    "fresh_stream", "in_use")}
 DIRECTIVE = re.compile(r"\{header\} (\S+)\n((?::\w+: .*\n)*)")
 
 
