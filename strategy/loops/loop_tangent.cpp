@@ -148,9 +148,12 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
   inputs.insert(inputs.end(), moving.begin(), moving.end());
 
   StepBody body = loop->body();
+  LoopOptions options = loop->options();
+  options.captured.clear();
   for (std::size_t i = 0; loop->is_recorded_again() && i < loop->captured_count(); ++i) {
     const std::size_t place = loop->state_count() + loop->input_count() + i;
     body.aliases.emplace_back(loop->captured()[i], primal.values[place]);
+    options.captured.push_back(primal.values[place]);  // later steps may be the first to read it
   }
   if (body.outer != &p.tape()) body.origin = std::exchange(body.outer, &p.tape());
   if (!loop->is_recorded_again()) body.rewrite = nullptr;  // the step has already been rewritten
@@ -161,8 +164,6 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
       return step.condition(xs, n);
     };
   }
-  LoopOptions options = loop->options();
-  options.captured.clear();
   const LoopResult moved =
       record_scan(p.tape(), state, loop->steps(), inputs, std::move(body), options, true);
 

@@ -67,6 +67,34 @@ TEST_CASE("a derivative's direction may be a value that the body of a loop captu
   }
 }
 
+TEST_CASE("second derivatives of a loop whose later steps are the first to read a captured value") {
+  const auto products_of = [](bool is_unrolled) {
+    Tape tape;
+    const Var w = tape.parameter(Tensor::scalar(0.9, DType::f64));
+    const Var c = tape.parameter(Tensor::scalar(-0.4, DType::f64));
+    const auto step = [&](const Var& x, std::int64_t n) {
+      return n % 2 == 1 ? sin(x * c) : sin(x) + 0.3 * x;
+    };
+    Var y = w;
+    if (is_unrolled) {
+      for (std::int64_t n = 0; n < 3; ++n) y = step(y, n);
+    } else {
+      y = scan(w, 3, [&](const Var& x, const StepNumber& n) { return step(x, n); },
+               {.captured = {c}});
+    }
+    std::vector<double> products;
+    for (const Var& direction : {w, c, w * 1.0}) {
+      const Var product = hvp(y, w, direction);
+      products.push_back(product.item());
+      products.push_back(gradient(product, c).item());
+    }
+    products.push_back(jvp(y, w, w).item());
+    products.push_back(hessian(y, w).item());
+    return products;
+  };
+  CHECK(are_near(products_of(false), products_of(true), 1e-12));
+}
+
 struct Asked {
   Tape& tape;
   std::shared_ptr<Evaluator> evaluator;
