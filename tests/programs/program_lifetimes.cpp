@@ -1,12 +1,13 @@
 #include "tests/programs/program_lifetimes.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
 #include <sstream>
 #include <utility>
 #include <vector>
+
+#include "tests/copying_operation.h"
 
 namespace palimpsest {
 namespace {
@@ -150,19 +151,12 @@ Results results_asking(const ProgramText& text, const std::shared_ptr<Evaluator>
   const ComposedProgram program = compose(tape, text);
   const DType dtype = program.last.dtype();
   const Var x = is_floating(dtype) ? program.last : cast(program.last, DType::f32);
-  const CustomOperation same({.name = "same",
-                              .forward =
-                                  [](const CustomCall& call) {
-                                    std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
-                                                call.outputs[0].raw());
-                                  },
-                              .vjp =
-                                  [&](const Pullback& p) {
-                                    if (way == 1) program.other_loss.value();
-                                    if (way == 2) evaluate(program.other_loss);
-                                    if (way == 3) sum(tanh(x)).item();
-                                    p.set(0, p.adjoint());
-                                  }});
+  const CustomOperation same = copying_operation([&](const Pullback& p) {
+    if (way == 1) program.other_loss.value();
+    if (way == 2) evaluate(program.other_loss);
+    if (way == 3) sum(tanh(x)).item();
+    return p.adjoint();
+  });
   const Var loss = program.loss + cast(sum(same({x})), program.loss.dtype());
   Results results;
   for (const char* run : {"first ", "second "}) {

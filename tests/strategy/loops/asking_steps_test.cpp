@@ -6,20 +6,10 @@
 
 #include "palimpsest.h"
 #include "tests/catch.h"
+#include "tests/copying_operation.h"
 
 namespace palimpsest::asking_steps_test {
 namespace {
-
-/// An operation that copies its input. `of_derivative` is called when its derivative is recorded.
-CustomOperation copying(std::function<Var(const Pullback&)> of_derivative) {
-  return CustomOperation(
-      {.name = "copy",
-       .forward =
-           [](const CustomCall& call) {
-             std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(), call.outputs[0].raw());
-           },
-       .vjp = [of_derivative](const Pullback& p) { p.set(0, of_derivative(p)); }});
-}
 
 std::vector<double> numbers_in(const Tensor& tensor) {
   std::vector<double> numbers;
@@ -150,7 +140,7 @@ TEST_CASE("functions that a run calls to record a step get values or a TapeError
               const Var w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}));
               const Var h = tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2}));
               const Asked asked{tape, evaluator, w, h, exp(h)};
-              const auto copy = copying([&](const Pullback& p) {
+              const auto copy = copying_operation([&](const Pullback& p) {
                 if (asks && !asks_in_body) ask(asked);
                 return p.adjoint();
               });
@@ -193,8 +183,8 @@ TEST_CASE("random numbers of a step's derivative are others than those of the st
       const auto evaluator = [&]() -> std::shared_ptr<Evaluator> {
         return is_precise ? precise({PrecisionKind::single}) : lazy();
       };
-      const auto copy =
-          copying([](const Pullback& p) { return p.adjoint() * normal(p.tape(), Shape{8}); });
+      const auto copy = copying_operation(
+          [](const Pullback& p) { return p.adjoint() * normal(p.tape(), Shape{8}); });
       const auto record = [&](Tape& tape, const Var& w) {
         return scan(w, 1, [&](const Var& x, const StepNumber& n) {
           if (is_recorded_again && n > 5) return x;

@@ -7,6 +7,7 @@
 
 #include "palimpsest.h"
 #include "tests/catch.h"
+#include "tests/copying_operation.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest::asking_derivatives_test {
@@ -17,7 +18,8 @@ struct Values {
   Tape* derivative = nullptr;  ///< on which it is recorded
 };
 
-/// What the function of a derivative does, besides to pass on its adjoint. Returns a number.
+/// A way in which the function of a derivative asks, before it passes on its adjoint. Returns a
+/// number.
 struct Ask {
   const char* name;
   std::function<double(const Values&)> function;
@@ -73,19 +75,12 @@ std::vector<double> numbers_of(const Ask& ask, const std::shared_ptr<Evaluator>&
   v.w = tape.parameter(Tensor::from({0.5f, -1.0f, 0.25f, 2.0f}, {2, 2}), "w");
   v.h = matmul(tape.constant(Tensor::from({1.0f, 2.0f}, {1, 2})), v.w);
   v.k = tanh(matmul(v.h, v.w));
-  const CustomOperation copy({.name = "copy",
-                              .forward =
-                                  [](const CustomCall& call) {
-                                    std::ranges::copy(call.inputs[0].data<float>(),
-                                                      call.outputs[0].data<float>().begin());
-                                  },
-                              .vjp =
-                                  [&](const Pullback& p) {
-                                    const auto scope = tape.scope("derivative");
-                                    v.derivative = &p.tape();
-                                    *seen = ask.function(v);
-                                    p.set(0, p.adjoint());
-                                  }});
+  const CustomOperation copy = copying_operation([&](const Pullback& p) {
+    const auto scope = tape.scope("derivative");
+    v.derivative = &p.tape();
+    *seen = ask.function(v);
+    return p.adjoint();
+  });
   const Var loss = sum(square(copy({v.k}))) + sum(v.h);
   std::vector<double> numbers;
   const auto add = [&](const Tensor& tensor) {
@@ -95,7 +90,7 @@ std::vector<double> numbers_of(const Ask& ask, const std::shared_ptr<Evaluator>&
     const NodeId nodes = tape.node_count();
     add(backward(loss)[v.w]);
     CHECK(tape.node_count() == nodes);
-    // What is recorded afterwards may get the numbers of nodes that were removed.
+    // Later nodes may get the numbers of nodes that were removed.
     Var other = tape.constant(Tensor::from({7.0f, 7.0f}, {1, 2}));
     for (int i = 0; i < 12; ++i) other = other * 10.0;
     add(v.h.value());
@@ -132,16 +127,6 @@ TEST_CASE("a derivative's function may ask for values of the tape in any precisi
   }
 }
 
-CustomOperation copying(std::function<Var(const Pullback&)> slope) {
-  return CustomOperation({.name = "copy",
-                          .forward =
-                              [](const CustomCall& call) {
-                                std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
-                                            call.outputs[0].raw());
-                              },
-                          .vjp = [slope](const Pullback& p) { p.set(0, slope(p)); }});
-}
-
 TEST_CASE("a derivative's function may ask for its input while loops record steps on any thread") {
   const tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
   const RunOptions options{.threads = 4};
@@ -157,7 +142,7 @@ TEST_CASE("a derivative's function may ask for its input while loops record step
         };
         ends = ends + scan(x * (1.0 + k), 5, step);
       }
-      const CustomOperation copy = copying([&](const Pullback& p) {
+      const CustomOperation copy = copying_operation([&](const Pullback& p) {
         const Var input = p.input(0);
         if (way == 0) input.value();
         if (way == 1) evaluate(input, options);
@@ -178,8 +163,8 @@ TEST_CASE("a derivative's function draws the random numbers that it draws withou
     tape.set_seed(3);
     const Var w = tape.parameter(Tensor::ones({6}), "w");
     const Var noise = normal(tape, Shape{6});
-    const CustomOperation copy =
-        copying([](const Pullback& p) { return p.adjoint() * normal(p.tape(), Shape{6}); });
+    const CustomOperation copy = copying_operation(
+        [](const Pullback& p) { return p.adjoint() * normal(p.tape(), Shape{6}); });
     const Var loss = sum(copy({w + noise}));
     std::vector<double> numbers;
     for (int run = 0; run < 2; ++run) {
