@@ -55,6 +55,11 @@ void require_valid_journal(const LoopOptions& options, const StepBody& body) {
   }
 }
 
+/// Whether a run records the steps one by one.
+bool records_again(const RecordedStep& step, const std::optional<RecordedStep>& condition) {
+  return step.may_differ() || (condition && condition->may_differ());
+}
+
 /// Whether the journal of a loop on this tape could be found again.
 void require_resumable(const Tape& tape, const RecordedStep& step,
                        const std::optional<RecordedStep>& condition, const LoopOptions& options,
@@ -73,8 +78,7 @@ void require_resumable(const Tape& tape, const RecordedStep& step,
         "a loop in a checkpoint runs again where its values are needed, so that it cannot have a "
         "journal; move it out of the checkpoint, or leave out LoopOptions::resume");
   }
-  const bool again = step.may_differ() || (condition && condition->may_differ());
-  if (again && options.tag.empty()) {
+  if (records_again(step, condition) && options.tag.empty()) {
     refuse(
         "the steps are recorded one by one, so that a journal does not know their structure; name "
         "the program and its version in LoopOptions::tag");
@@ -149,13 +153,29 @@ void require_condition(const RecordedStep& condition, const Where& where) {
 void require_lasting(const Tape& tape, const RecordedStep& step,
                      const std::optional<RecordedStep>& condition, std::span<const Var> captured,
                      const StepBody& body, bool is_derived) {
-  const bool again = step.may_differ() || (condition && condition->may_differ());
-  if (!again || captured.empty() || !tape.is_temporary()) return;
+  if (!records_again(step, condition) || captured.empty() || !tape.is_temporary()) return;
   if (is_derived && !ExtractedNodes::are_on(tape)) return;
   throw ArgumentError(body.name(),
                       "a loop in a checkpoint records its steps one by one and uses values from "
                       "outside; make them part of its state",
                       body.where);
+}
+
+/// A run records the steps of a nested loop when the enclosing loop is recorded no more. Then only
+/// the values that the enclosing loop recorded have a counterpart.
+void require_enclosed(const RecordedStep& step, const std::optional<RecordedStep>& condition,
+                      std::span<const Var> captured, const StepBody& body) {
+  if (!records_again(step, condition)) return;
+  for (const Var& value : captured) {
+    const Var outside = RedirectedRecording::original_of(value);
+    if (!outside.defined()) continue;
+    throw ArgumentError(body.name(),
+                        "a loop in a step of another loop records its steps one by one and uses " +
+                            outside.tape().describe(outside.node()) +
+                            ", which the enclosing loop did not record; make it part of the state "
+                            "of the inner loop",
+                        body.where);
+  }
 }
 
 }  // namespace
@@ -200,7 +220,10 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
   for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
   require_lasting(tape, step, condition, captured, body, is_derived);
-  if (!is_derived) require_resumable(tape, step, condition, options, body);
+  if (!is_derived) {
+    require_enclosed(step, condition, captured, body);
+    require_resumable(tape, step, condition, options, body);
+  }
   const auto loop =
       std::make_shared<const Loop>(std::move(body), std::move(step), std::move(condition), captured,
                                    count, options, LoopPlace{tape.node_count(), tape.part()});

@@ -312,6 +312,43 @@ TEST_CASE("the engine rejects a Var kept from a body that keeps functions of the
   }
 }
 
+TEST_CASE("a nested loop whose steps differ captures only what the enclosing loop recorded") {
+  enum class From { outside, named, state, enclosing };
+  const auto recorded = [](Tape& tape, From from) {
+    const Var w = tape.parameter(wave(4));
+    return scan(tape.parameter(wave(4)), 3, [w, from](const Var& x, const StepNumber&) {
+      const Var weight = from == From::enclosing ? w * 1.0 : w;
+      const auto factor = [](std::int64_t n) { return 1 + 0.1 * static_cast<double>(n); };
+      if (from == From::state) {
+        const std::vector<Var> end =
+            scan({x, w}, 4, [factor](std::span<const Var> state, const StepNumber& n) {
+              return std::vector<Var>{sin(state[0] * state[1]) * factor(n), state[1]};
+            });
+        return end[0];
+      }
+      const LoopOptions options{.captured =
+                                    from == From::named ? std::vector{w} : std::vector<Var>{}};
+      return scan(
+          x, 4,
+          [weight, factor](const Var& u, const StepNumber& n) {
+            return sin(u * weight) * factor(n);
+          },
+          options);
+    });
+  };
+  for (const From from : {From::outside, From::named}) {
+    Tape tape;
+    check_error([&] { recorded(tape, from); },
+                {"[scan]", "a loop in a step of another loop", "uses parameter",
+                 "part of the state", "recorded_steps_test.cpp"});
+  }
+  Tape tape;
+  Tape other;
+  const Gradients found = backward(sum(recorded(tape, From::state)));
+  const Gradients expected = backward(sum(recorded(other, From::enclosing)));
+  for (std::size_t i = 0; i < 2; ++i) CHECK(same_bits(found[i], expected[i]));
+}
+
 TEST_CASE("steps of two loops are recorded at once, in a step of another loop") {
   const auto gradient_of = [](bool meets, const RunOptions& options) {
     std::atomic<int> inside = 0;
