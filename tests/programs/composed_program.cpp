@@ -380,14 +380,19 @@ class Composer {
     const std::int64_t steps = below(std::int64_t{7});
     LoopOptions options;
     if (below(3) == 0) options.memory_budget = 16 * x.type().bytes() + 4096;
+    const bool is_inside = below(4) == 0;
+    const bool differ = !is_inside && steps_differ();
     const auto loop = [&](const Var& state) {
       return scan(
           state, steps,
-          [speed](const Var& u, const StepNumber&) { return u + 0.1 * speed * (roll_all(u) - u); },
+          [speed, differ](const Var& u, const StepNumber& n) {
+            const Var next = u + 0.1 * speed * (roll_all(u) - u);
+            return differ && n % 2 == 1 ? sin(next * speed) : next;
+          },
           journaled(options));
     };
-    const std::string line = "scan of " + std::to_string(steps) + " steps";
-    if (below(4) == 0) return keep("checkpoint of a " + line, checkpoint(loop, x));
+    const std::string line = loop_of(steps, differ);
+    if (is_inside) return keep("checkpoint of a " + line, checkpoint(loop, x));
     keep(line, loop(x));
   }
 
@@ -398,17 +403,27 @@ class Composer {
     const std::int64_t steps = 1 + below(std::int64_t{5});
     const Var given = reshaped(bounded(DType::f64), {steps, 3});
     const Var total = sum(x);
-    const LoopBody body = [](std::span<const Var> state, std::span<const Var> inputs,
-                             const StepNumber& n) {
-      const auto twice = [](const Var& a) { return tanh(sin(a) * 1.5); };
-      const Var next = checkpoint(twice, state[0]) * mean(inputs[0]);
+    const bool differ = steps_differ();
+    const LoopBody body = [differ](std::span<const Var> state, std::span<const Var> inputs,
+                                   const StepNumber& n) {
+      const double factor = differ && n % 3 == 1 ? 0.75 : 1.5;
+      const auto scaled = [factor](const Var& a) { return tanh(sin(a) * factor); };
+      const Var next = checkpoint(scaled, state[0]) * mean(inputs[0]);
       const Var sum_of_all = state[1] + sum(next) * (1 + n.as(DType::f64));
       return LoopStep{{next, sum_of_all}, {roll_all(next), sum_of_all}};
     };
     const Var states[] = {x, total};
     const LoopResult result = scan(states, steps, {&given, 1}, body, journaled());
-    keep("scan of two states, " + std::to_string(steps) + " steps",
+    keep(loop_of(steps, differ) + " of two states",
          below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
+  }
+
+  /// Whether the steps of a loop are recorded one by one.
+  bool steps_differ() {
+    return seed_ >= first_with_different_steps && !tape_.is_temporary() && below(2) == 0;
+  }
+  static std::string loop_of(std::int64_t steps, bool differ) {
+    return "scan of " + std::to_string(steps) + (differ ? " different steps" : " steps");
   }
 
   /// A loop whose length depends on values.

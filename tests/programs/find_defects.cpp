@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tests/programs/program_builds.h"
+#include "tests/programs/program_directions.h"
 #include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_misuses.h"
@@ -53,8 +54,9 @@ class Check {
   explicit Check(ProgramText text) : text_(std::move(text)) {}
 
   /// The problem in a cell. The first cell also checks passes, where that does not take long. The
-  /// second one checks lifetimes, the third one of some programs checks exported C, and the fourth
-  /// one checks functions of the user that misbehave.
+  /// second one checks lifetimes, the third one of some programs checks exported C, the fourth
+  /// one checks functions of the user that misbehave, and the fifth one derivatives along
+  /// directions.
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
@@ -72,6 +74,9 @@ class Check {
     }
     if (cell == 3) {
       if (auto problem = problem_of_misuse(text_, expected_)) return problem;
+    }
+    if (cell == 4) {
+      if (auto problem = problem_of_directions(text_)) return problem;
     }
     return problem_in(text_, cell_of(text_.seed, cell), expected_);
   }
