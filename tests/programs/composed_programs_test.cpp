@@ -9,6 +9,7 @@
 #include "tests/autodiff/operation_rows.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/programs/program_directions.h"
 #include "tests/programs/program_export.h"
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_misuses.h"
@@ -26,7 +27,7 @@ TEST_CASE("random programs of all operations have the bits of single operations 
     for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
       seeds.push_back(first + k);
     }
-    if (k % 2 == 0) seeds.push_back(first_with_weights + k);
+    seeds.push_back((k % 2 == 0 ? first_with_weights : first_with_different_steps) + k);
   }
   for (const std::uint64_t seed : seeds) {
     const Cell cell = cell_of(seed, 0);
@@ -134,6 +135,18 @@ TEST_CASE("random programs have the same bits where functions of the user misbeh
     for (std::uint64_t seed = first; seed < first + programs; ++seed) {
       const ProgramText text = program_of(seed);
       const auto problem = problem_of_misuse(text, reference_of(text));
+      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
+  }
+}
+
+TEST_CASE("random programs have second and third derivatives along any direction") {
+  const auto programs = static_cast<std::uint64_t>(cases(300));
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_different_steps}) {
+    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+      const ProgramText text = program_of(seed);
+      const auto problem = problem_of_directions(text);
       INFO("program " << to_string(text) << "\n" << problem.value_or(""));
       CHECK_FALSE(problem.has_value());
     }
