@@ -5,6 +5,7 @@
 
 #include "strategy/base/loss_and_outputs.h"
 #include "strategy/evaluators/evaluators.h"
+#include "strategy/run/present.h"
 
 namespace palimpsest {
 
@@ -15,6 +16,13 @@ inline LossAndOutputs computed_for(EngineEvaluator& evaluator, const LossAndOutp
   all.insert(all.end(), values.outputs.begin(), values.outputs.end());
   const std::vector<Var> computed = evaluator.computed_for(values.loss.tape(), all);
   return {computed[0], {computed.begin() + 1, computed.end()}};
+}
+
+/// Drops the values on the tape of `made`, and on the tape that is computed in its place.
+inline void drop_computed(EngineEvaluator& evaluator, const Var& made) {
+  const Var in_place = computed_for(evaluator, made).loss;
+  let_go_of_present(made.tape());
+  let_go_of_present(in_place.tape());
 }
 
 /// The loss and the outputs that a run computes, each once: without leaves among the outputs.

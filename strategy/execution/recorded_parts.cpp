@@ -1,10 +1,12 @@
 #include "strategy/execution/recorded_parts.h"
 
+#include <memory>
 #include <utility>
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/updates.h"
+#include "strategy/evaluators/computed_outputs.h"
 
 namespace palimpsest {
 
@@ -59,12 +61,15 @@ std::vector<double> RecordedParts::count_first() {
     release();  // the model may look at values while it is recorded
   }
   setting_.counts.begin(parts_.size());
+  // Bodies of loops whose steps differ refer to their tapes when the counts are computed.
+  std::vector<std::unique_ptr<Tape>> tapes;
   for (int part = 0; part < setting_.parts; ++part) {
-    Tape tape(setting_.counts.evaluator());
+    Tape& tape = *tapes.emplace_back(std::make_unique<Tape>(setting_.counts.evaluator()));
     begin_part(tape, index(part), setting_.count);
     LossAndOutputs made = record_on(tape, part);
     append_updates(made);
     setting_.counts.note_needs(static_cast<std::size_t>(part), made);
+    if (setting_.counts.is_limited()) drop_computed(*setting_.counts.evaluator(), made.loss);
   }
   return setting_.counts.count(release);
 }

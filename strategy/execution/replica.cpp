@@ -10,7 +10,6 @@
 #include "strategy/differentiate.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
-#include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
 
 namespace palimpsest {
@@ -118,14 +117,7 @@ void Replica::release_memory() {
   if (devices_ != nullptr) devices_->release_memory();
 }
 
-void Replica::drop_all(const Var& made) {
-  const Var in_place = computed(made).loss;
-  for (Tape* const tape : {&made.tape(), &in_place.tape()}) {
-    std::vector<ValueId> present;
-    append_present(*tape, present);
-    for (const ValueId value : present) tape->drop(value);
-  }
-}
+void Replica::drop_values(const LossAndOutputs& values) { drop_computed(*evaluator_, values.loss); }
 
 template <class Run>
 auto Replica::within_least(const Var& loss, Run run) {
@@ -181,7 +173,7 @@ Gradients Replica::differentiate(const LossAndOutputs& values) {
   Gradients gradients = within_least(values.loss, [&](const RunOptions& options) {
     return palimpsest::differentiate(values, options, where);
   });
-  drop_all(values.loss);
+  drop_computed(*evaluator_, values.loss);
   note(gradients.report(), values.loss.tape());
   return gradients;
 }
@@ -212,7 +204,7 @@ Tensor Replica::evaluate(const Var& value) {
   }
   Report report = palimpsest::evaluate({&value, 1}, options_for_values(), where_recorded(value));
   Tensor tensor = value.value();
-  drop_all(value);
+  drop_computed(*evaluator_, value);
   note(std::move(report), value.tape());
   return tensor;
 }

@@ -57,7 +57,7 @@ class Replica {
   /// Throws what `differentiate` would throw before any work.
   void check(const LossAndOutputs& values);
   /// Drops the values that a model has looked at, until `differentiate` computes them again.
-  void drop_values(const LossAndOutputs& values) { drop_all(values.loss); }
+  void drop_values(const LossAndOutputs& values);
   /// Returns the memory kept for the next run to the system.
   void release_memory();
 
@@ -67,8 +67,6 @@ class Replica {
 
  private:
   Tape& cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count);
-  /// Drops the values on the tape of `made`, and on the tape that is computed in its place.
-  void drop_all(const Var& made);
   Gradients on_devices(const LossAndOutputs& values);
   /// Runs `run(options)`. Where the checkpoint fraction gives too small a budget for `loss`, runs
   /// it with the smallest feasible budget instead.

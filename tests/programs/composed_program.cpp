@@ -378,10 +378,13 @@ class Composer {
     const Var x = bounded(DType::f64);
     const Var speed = like(bounded(DType::f64), x);
     const std::int64_t steps = below(std::int64_t{7});
-    LoopOptions options;
-    if (below(3) == 0) options.memory_budget = 16 * x.type().bytes() + 4096;
+    const bool has_own_budget = below(3) == 0;
     const bool is_inside = below(4) == 0;
     const bool differ = !is_inside && steps_differ();
+    LoopOptions options;
+    if (has_own_budget) {
+      options.memory_budget = (differ ? 40 : 16) * x.type().bytes() + (differ ? 16384 : 4096);
+    }
     const auto loop = [&](const Var& state) {
       return scan(
           state, steps,

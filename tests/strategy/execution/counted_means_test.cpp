@@ -309,6 +309,24 @@ TEST_CASE("counted means: an execution may have a loss with and then one without
   }
 }
 
+TEST_CASE_METHOD(FourThreads, "counted means: a loop whose steps differ may make the weights") {
+  SmallModel model = tokens({5, 1, 0, 3}, false);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var scale = 1 + square(mean(p[1]));
+    const Var weights = scan(b[3], 4, [scale](const Var& w, const StepNumber& n) {
+      return n % 2 == 1 ? tanh(w * scale) : w + 0.1 * scale;
+    });
+    return weighted_mean(sum(mean(square(matmul(tanh(b[0]), p[0])), {-1}) * weights), sum(weights));
+  };
+  const Found expected = whole(model);
+  for (const int parts : {2, 4}) {
+    for (const ExecutionStrategy& strategy : ways_to_cut(parts)) {
+      CAPTURE(strategy.summary());
+      CHECK(difference(run(model, strategy), expected) < 1e-12);
+    }
+  }
+}
+
 TEST_CASE_METHOD(FourThreads,
                  "counted means: estimates are exact, and recommend cuts such batches") {
   const SmallModel model = tokens({5, 1, 0, 3}, true);
