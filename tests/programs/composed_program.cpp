@@ -331,7 +331,7 @@ class Composer {
 
   /// Composes operations inside a function that the library calls, or inside a derivative.
   void compose_inside() {
-    switch (below(8)) {
+    switch (below(seed_ < first_with_nesting ? 8 : 11)) {
       case 0: {
         const Call call = draw_call();
         const auto f = [&row = call.row](std::span<const Var> xs) {
@@ -351,6 +351,12 @@ class Composer {
         return accumulate();
       case 6:
         return shrink();
+      case 8:
+        return nest();
+      case 9:
+        return differentiate();
+      case 10:
+        return differentiate_in_steps();
       case 3:
         return keep("custom", doubled()({bounded(DType::f64)}));
       case 4: {
@@ -382,8 +388,10 @@ class Composer {
     const bool is_inside = below(4) == 0;
     const bool differ = !is_inside && steps_differ();
     LoopOptions options;
-    if (has_own_budget) {
-      options.memory_budget = (differ ? 40 : 16) * x.type().bytes() + (differ ? 16384 : 4096);
+    if (has_own_budget && seed_ < first_with_nesting) {
+      options.memory_budget = 16 * x.type().bytes() + 4096;
+    } else if (has_own_budget) {
+      options.memory_budget = 100 * x.type().bytes() + 65536;  // for second derivatives too
     }
     const auto loop = [&](const Var& state) {
       return scan(
@@ -421,9 +429,64 @@ class Composer {
          below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
   }
 
+  /// A loop in a loop. The inner one captures a value that the outer one records or, if its steps
+  /// are all the same, captures.
+  void nest() {
+    const Var x = bounded(DType::f64);
+    const Var speed = like(bounded(DType::f64), x);
+    const bool outer_differs = steps_differ();
+    const bool inner_differs = steps_differ();
+    const bool copies = inner_differs || below(2) == 0;
+    const std::int64_t inner_steps = 1 + below(std::int64_t{3});
+    const auto body = [=](const Var& u, const StepNumber& n) {
+      const Var factor = copies ? tanh(speed * (outer_differs && n % 2 == 1 ? 0.5 : 1.0)) : speed;
+      const auto inner = [factor, inner_differs](const Var& v, const StepNumber& k) {
+        const Var next = sin(v * factor + 0.1);
+        return inner_differs && k % 2 == 0 ? next * 0.5 + v : next;
+      };
+      return scan(u, inner_steps, inner) + 0.1 * u;
+    };
+    const std::int64_t steps = 1 + below(std::int64_t{3});
+    keep(loop_of(steps, outer_differs) + " with a " + loop_of(inner_steps, inner_differs),
+         scan(x, steps, body, journaled()));
+  }
+
+  /// A derivative of a value by an earlier one, or a product with second derivatives.
+  void differentiate() {
+    const Var later = any();
+    const Var x = pool_[below(pool_.size())];
+    if (!is_floating(x.dtype()) || !is_floating(later.dtype())) {
+      return keep("cast", cast(later, any_dtype()));
+    }
+    const Var y = sum(square(tanh(later)));
+    const Var direction = below(2) == 0 ? x : cast(like(bounded(), x), x.dtype());
+    switch (below(3)) {
+      case 0:
+        return keep("gradient by a value", gradient(y, x));
+      case 1:
+        return keep("jvp", jvp(tanh(later), x, direction));
+      default:
+        return keep("hvp", hvp(y, x, direction));
+    }
+  }
+
+  /// A loop whose steps follow a gradient.
+  void differentiate_in_steps() {
+    const Var x = bounded(DType::f64);
+    const Var weight = like(bounded(DType::f64), x);
+    const bool differ = steps_differ();
+    const auto body = [weight, differ](const Var& u, const StepNumber& n) {
+      const Var energy = sum(square(sin(u * weight)));
+      const Var slope = gradient(energy, u);
+      return u - (differ && n % 2 == 1 ? 0.05 : 0.1) * slope;
+    };
+    const std::int64_t steps = 1 + below(std::int64_t{4});
+    keep(loop_of(steps, differ) + " along gradients", scan(x, steps, body, journaled()));
+  }
+
   /// Whether the steps of a loop are recorded one by one.
   bool steps_differ() {
-    return seed_ >= first_with_different_steps && !tape_.is_temporary() && below(2) == 0;
+    return seed_ >= first_with_nesting && !tape_.is_temporary() && below(2) == 0;
   }
   static std::string loop_of(std::int64_t steps, bool differ) {
     return "scan of " + std::to_string(steps) + (differ ? " different steps" : " steps");
@@ -433,11 +496,12 @@ class Composer {
   void shrink() {
     const Var x = bounded(DType::f64);
     const Var captured = like(bounded(DType::f64), x);
+    const bool differ = steps_differ();
     const auto goes_on = [](const Var& state) { return sum(square(state)) > 0.01; };
-    const auto body = [captured](const Var& state, const StepNumber&) {
-      return state * (0.6 + 0.1 * captured);
+    const auto body = [captured, differ](const Var& state, const StepNumber& n) {
+      return state * ((differ && n % 2 == 1 ? 0.5 : 0.6) + 0.1 * captured);
     };
-    keep("while", while_loop(x, goes_on, body, journaled()));
+    keep(differ ? "while, different steps" : "while", while_loop(x, goes_on, body, journaled()));
   }
 
   static Var roll_all(const Var& x) { return x.rank() == 0 ? x : roll(x, 1, 0); }

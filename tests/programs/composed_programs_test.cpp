@@ -27,7 +27,7 @@ TEST_CASE("random programs of all operations have the bits of single operations 
     for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
       seeds.push_back(first + k);
     }
-    seeds.push_back((k % 2 == 0 ? first_with_weights : first_with_different_steps) + k);
+    seeds.push_back((k % 2 == 0 ? first_with_weights : first_with_nesting) + k);
   }
   for (const std::uint64_t seed : seeds) {
     const Cell cell = cell_of(seed, 0);
@@ -143,7 +143,7 @@ TEST_CASE("random programs have the same bits where functions of the user misbeh
 
 TEST_CASE("random programs have second and third derivatives along any direction") {
   const auto programs = static_cast<std::uint64_t>(cases(300));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_different_steps}) {
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_nesting}) {
     for (std::uint64_t seed = first; seed < first + programs; ++seed) {
       const ProgramText text = program_of(seed);
       const auto problem = problem_of_directions(text);
