@@ -155,7 +155,7 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
     body.aliases.emplace_back(loop->captured()[i], primal.values[place]);
     options.captured.push_back(primal.values[place]);  // later steps may be the first to read it
   }
-  if (body.outer != &p.tape()) body.origin = std::exchange(body.outer, &p.tape());
+  if (body.outer != &p.tape()) body.origins.push_back(std::exchange(body.outer, &p.tape()));
   if (!loop->is_recorded_again()) body.rewrite = nullptr;  // the step has already been rewritten
   const TangentStep step(loop, gradient, primal);
   body.body = step;

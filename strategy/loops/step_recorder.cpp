@@ -1,8 +1,9 @@
 #include "strategy/loops/step_recorder.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "autodiff/evaluator.h"
 #include "autodiff/operations/leaf.h"
@@ -115,6 +116,25 @@ bool keeps_functions(const Tape& tape) {
   return false;
 }
 
+/// Ends in the reverse order.
+class Redirections {
+ public:
+  Redirections() = default;
+  ~Redirections() {
+    while (!all_.empty()) all_.pop_back();
+  }
+  Redirections(const Redirections&) = delete;
+  Redirections& operator=(const Redirections&) = delete;
+
+  template <class... Arguments>
+  void add(Arguments&... arguments) {
+    all_.push_back(std::make_unique<RedirectedRecording>(arguments...));
+  }
+
+ private:
+  std::vector<std::unique_ptr<RedirectedRecording>> all_;
+};
+
 }  // namespace
 
 RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueType> state,
@@ -141,9 +161,9 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   {
     const auto stands = [this](const Var& value) { return stand_in(value); };
     const auto original = [this](const Var& leaf) { return original_of(leaf.id()); };
-    const RedirectedRecording within(*body_.outer, tape, stands, original);
-    std::optional<RedirectedRecording> within_origin;
-    if (body_.origin != nullptr) within_origin.emplace(*body_.origin, tape, stands);
+    Redirections within;
+    within.add(*body_.outer, tape, stands, original);
+    for (Tape* const origin : body_.origins) within.add(*origin, tape, stands);
     recorded = f(states, parts, StepNumber(*this));
     for (std::vector<Var>* list : {&recorded.state, &recorded.outputs}) {
       for (Var& value : *list) value = tape.here(value, body_.name(), body_.where);

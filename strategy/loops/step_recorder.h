@@ -36,9 +36,9 @@ struct StepBody {
   Tape* outer;         ///< the tape that the loop is recorded on
   std::uint64_t seed;  ///< of the random streams
   Where where;         ///< where the user recorded the loop
-  /// The tape whose values the body refers to, if it is not `outer`, and what is captured in place
-  /// of these.
-  Tape* origin = nullptr;
+  /// Other tapes whose values the body refers to, and what is captured in place of these. A value
+  /// may be replaced several times, in the order of this list.
+  std::vector<Tape*> origins = {};
   std::vector<std::pair<Var, Var>> aliases = {};
   InnerRewrite rewrite = nullptr;  ///< applied to every step
   std::uint32_t generation = 0;    ///< of `outer`, added to the rounds of the random streams
