@@ -1,11 +1,10 @@
 #include "tests/programs/composed_program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <random>
 
 #include "tests/autodiff/operation_rows.h"
+#include "tests/programs/composed_loops.h"
 
 namespace palimpsest {
 namespace {
@@ -39,11 +38,11 @@ const CustomOperation& doubled() {
   return operation;
 }
 
-class Composer {
+class Composer : private ComposedLoops {
  public:
   Composer(Tape& tape, std::uint64_t seed, std::span<const Var> parameters,
            ComposedModules& modules, const std::string& journals)
-      : tape_(tape), seed_(seed), given_(parameters), modules_(modules), journals_(journals) {}
+      : ComposedLoops(tape, seed, parameters, journals), modules_(modules) {}
 
   void step(std::uint32_t number) {
     draw_from(number);
@@ -85,71 +84,6 @@ class Composer {
   }
 
  private:
-  void draw_from(std::uint32_t number) {
-    // Generators with neighbouring seeds start with similar numbers; seed_seq mixes the seeds.
-    std::seed_seq sequence{static_cast<std::uint32_t>(seed_),
-                           static_cast<std::uint32_t>(seed_ >> 32), number};
-    random_.seed(sequence);
-  }
-  template <class Number>
-  Number below(Number n) {
-    return static_cast<Number>(random_() % static_cast<std::uint64_t>(n));
-  }
-  int axis_of(const Var& x) { return below(x.rank()); }
-
-  DType any_dtype() {
-    constexpr DType dtypes[] = {DType::f64, DType::f64, DType::f64,  DType::f32,
-                                DType::f32, DType::f32, DType::bf16, DType::f16};
-    return dtypes[below(std::size(dtypes))];
-  }
-
-  Var parameter(const Tensor& tensor) {
-    const std::size_t number = made_.parameters.size();
-    // A copy, because optimizers change parameters, and rows may share their inputs.
-    made_.parameters.push_back(given_.empty() ? tape_.parameter(tensor.clone()) : given_[number]);
-    return made_.parameters.back();
-  }
-
-  void keep(const std::string& line, const Var& value) {
-    made_.lines.push_back(line + " -> " + to_string(value.type()));
-    pool_.push_back(value);
-  }
-
-  /// A random value: mostly a recent one, sometimes an old one.
-  Var any() {
-    const std::size_t recent = std::min<std::size_t>(pool_.size(), 3);
-    return below(3) == 0 ? pool_[below(pool_.size())] : pool_[pool_.size() - 1 - below(recent)];
-  }
-  /// Numbers between −1 and 1, so that values do not grow without limit.
-  Var bounded(DType dtype) {
-    const Var value = any();
-    return tanh(value.dtype() == dtype ? value : cast(value, dtype));
-  }
-  Var bounded() {
-    const Var value = any();
-    return tanh(is_floating(value.dtype()) ? value : cast(value, DType::f32));
-  }
-
-  /// Elements of x in another shape, some of them repeated.
-  Var reshaped(const Var& x, const Shape& shape) {
-    const std::int64_t n = shape.elements();
-    const std::int64_t m = x.shape().elements();
-    if (m == 0) return full(tape_, shape, 0.5, x.dtype());
-    Var row = reshape(x, {-1});
-    if (m < n) {
-      const std::int64_t times = (n + m - 1) / m;
-      row = reshape(broadcast_to(reshape(row, {1, m}), {times, m}), {-1});
-    }
-    if (const std::int64_t left = row.shape()[0] - n; left > 0) {
-      const std::int64_t first = below(left + 1);
-      row = slice(row, 0, {.start = first, .stop = first + n});
-    }
-    return reshape(row, shape);
-  }
-  Var like(const Var& x, const Var& other) {
-    return x.shape() == other.shape() ? x : reshaped(x, other.shape());
-  }
-
   // Steps -----------------------------------------------------------------------------------------
 
   struct Call {
@@ -370,87 +304,6 @@ class Composer {
     }
   }
 
-  /// With a record after each step, unless there is no directory for it.
-  LoopOptions journaled(LoopOptions options = {}) const {
-    if (journals_.empty() || tape_.is_temporary()) return options;
-    options.resume = journals_;
-    options.tag = "program";
-    options.record_every = std::chrono::seconds(0);
-    return options;
-  }
-
-  /// A loop, perhaps with its own budget, perhaps inside a checkpoint.
-  void advect() {
-    const Var x = bounded(DType::f64);
-    const Var speed = like(bounded(DType::f64), x);
-    const std::int64_t steps = below(std::int64_t{7});
-    const bool has_own_budget = below(3) == 0;
-    const bool is_inside = below(4) == 0;
-    const bool differ = !is_inside && steps_differ();
-    LoopOptions options;
-    if (has_own_budget && seed_ < first_with_nesting) {
-      options.memory_budget = 16 * x.type().bytes() + 4096;
-    } else if (has_own_budget) {
-      options.memory_budget = 100 * x.type().bytes() + 65536;  // for second derivatives too
-    }
-    const auto loop = [&](const Var& state) {
-      return scan(
-          state, steps,
-          [speed, differ](const Var& u, const StepNumber& n) {
-            const Var next = u + 0.1 * speed * (roll_all(u) - u);
-            return differ && n % 2 == 1 ? sin(next * speed) : next;
-          },
-          journaled(options));
-    };
-    const std::string line = loop_of(steps, differ);
-    if (is_inside) return keep("checkpoint of a " + line, checkpoint(loop, x));
-    keep(line, loop(x));
-  }
-
-  /// A loop with two state values, an input and an output per step, the step number, and a
-  /// checkpoint in its body.
-  void accumulate() {
-    const Var x = bounded(DType::f64);
-    const std::int64_t steps = 1 + below(std::int64_t{5});
-    const Var given = reshaped(bounded(DType::f64), {steps, 3});
-    const Var total = sum(x);
-    const bool differ = steps_differ();
-    const LoopBody body = [differ](std::span<const Var> state, std::span<const Var> inputs,
-                                   const StepNumber& n) {
-      const double factor = differ && n % 3 == 1 ? 0.75 : 1.5;
-      const auto scaled = [factor](const Var& a) { return tanh(sin(a) * factor); };
-      const Var next = checkpoint(scaled, state[0]) * mean(inputs[0]);
-      const Var sum_of_all = state[1] + sum(next) * (1 + n.as(DType::f64));
-      return LoopStep{{next, sum_of_all}, {roll_all(next), sum_of_all}};
-    };
-    const Var states[] = {x, total};
-    const LoopResult result = scan(states, steps, {&given, 1}, body, journaled());
-    keep(loop_of(steps, differ) + " of two states",
-         below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
-  }
-
-  /// A loop in a loop. The inner one captures a value that the outer one records or, if its steps
-  /// are all the same, captures.
-  void nest() {
-    const Var x = bounded(DType::f64);
-    const Var speed = like(bounded(DType::f64), x);
-    const bool outer_differs = steps_differ();
-    const bool inner_differs = steps_differ();
-    const bool copies = inner_differs || below(2) == 0;
-    const std::int64_t inner_steps = 1 + below(std::int64_t{3});
-    const auto body = [=](const Var& u, const StepNumber& n) {
-      const Var factor = copies ? tanh(speed * (outer_differs && n % 2 == 1 ? 0.5 : 1.0)) : speed;
-      const auto inner = [factor, inner_differs](const Var& v, const StepNumber& k) {
-        const Var next = sin(v * factor + 0.1);
-        return inner_differs && k % 2 == 0 ? next * 0.5 + v : next;
-      };
-      return scan(u, inner_steps, inner) + 0.1 * u;
-    };
-    const std::int64_t steps = 1 + below(std::int64_t{3});
-    keep(loop_of(steps, outer_differs) + " with a " + loop_of(inner_steps, inner_differs),
-         scan(x, steps, body, journaled()));
-  }
-
   /// A derivative of a value by an earlier one, or a product with second derivatives.
   void differentiate() {
     const Var later = any();
@@ -469,42 +322,6 @@ class Composer {
         return keep("hvp", hvp(y, x, direction));
     }
   }
-
-  /// A loop whose steps follow a gradient.
-  void differentiate_in_steps() {
-    const Var x = bounded(DType::f64);
-    const Var weight = like(bounded(DType::f64), x);
-    const bool differ = steps_differ();
-    const auto body = [weight, differ](const Var& u, const StepNumber& n) {
-      const Var energy = sum(square(sin(u * weight)));
-      const Var slope = gradient(energy, u);
-      return u - (differ && n % 2 == 1 ? 0.05 : 0.1) * slope;
-    };
-    const std::int64_t steps = 1 + below(std::int64_t{4});
-    keep(loop_of(steps, differ) + " along gradients", scan(x, steps, body, journaled()));
-  }
-
-  /// Whether the steps of a loop are recorded one by one.
-  bool steps_differ() {
-    return seed_ >= first_with_nesting && !tape_.is_temporary() && below(2) == 0;
-  }
-  static std::string loop_of(std::int64_t steps, bool differ) {
-    return "scan of " + std::to_string(steps) + (differ ? " different steps" : " steps");
-  }
-
-  /// A loop whose length depends on values.
-  void shrink() {
-    const Var x = bounded(DType::f64);
-    const Var captured = like(bounded(DType::f64), x);
-    const bool differ = steps_differ();
-    const auto goes_on = [](const Var& state) { return sum(square(state)) > 0.01; };
-    const auto body = [captured, differ](const Var& state, const StepNumber& n) {
-      return state * ((differ && n % 2 == 1 ? 0.5 : 0.6) + 0.1 * captured);
-    };
-    keep(differ ? "while, different steps" : "while", while_loop(x, goes_on, body, journaled()));
-  }
-
-  static Var roll_all(const Var& x) { return x.rank() == 0 ? x : roll(x, 1, 0); }
 
   /// A term of the loss.
   Var term(const Var& value) {
@@ -536,14 +353,7 @@ class Composer {
     return cast(weighted_mean(sum(square(y) * weights), sum(weights)), DType::f64);
   }
 
-  Tape& tape_;
-  std::uint64_t seed_;
-  std::span<const Var> given_;
   ComposedModules& modules_;
-  const std::string& journals_;
-  std::mt19937_64 random_;
-  std::vector<Var> pool_;
-  ComposedProgram made_;
 };
 
 }  // namespace
