@@ -32,6 +32,8 @@ class ComposedLoops : protected ComposedValues {
     const bool has_own_budget = below(3) == 0;
     const bool is_inside = below(4) == 0;
     const bool differ = !is_inside && steps_differ();
+    const bool reads = differ && below(2) == 0;
+    made_.reads_values = made_.reads_values || reads;
     LoopOptions options;
     if (has_own_budget && seed_ < first_with_nesting) {
       options.memory_budget = 16 * x.type().bytes() + 4096;
@@ -41,13 +43,14 @@ class ComposedLoops : protected ComposedValues {
     const auto loop = [&](const Var& state) {
       return scan(
           state, steps,
-          [speed, differ](const Var& u, const StepNumber& n) {
+          [speed, differ, reads](const Var& u, const StepNumber& n) {
             const Var next = u + 0.1 * speed * (roll_all(u) - u);
-            return differ && n % 2 == 1 ? sin(next * speed) : next;
+            const bool turns = reads ? sum(next).item() > 0 : differ && n % 2 == 1;
+            return turns ? sin(next * speed) : next;
           },
           journaled(options));
     };
-    const std::string line = loop_of(steps, differ);
+    const std::string line = loop_of(steps, differ) + (reads ? " that read values" : "");
     if (is_inside) return keep("checkpoint of a " + line, checkpoint(loop, x));
     keep(line, loop(x));
   }

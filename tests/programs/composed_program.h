@@ -16,6 +16,7 @@ struct ComposedProgram {
   Var other_loss;                     ///< depends on some of the same values
   Var last;                           ///< the last value that a step made
   std::vector<Tape::Update> updates;  ///< of running statistics
+  bool reads_values = false;          ///< a step of a loop follows the values that it reads
 };
 
 /// Records the program. A step does one of the following:
