@@ -179,7 +179,8 @@ void require_graph(const Schedule& schedule, const Graph& graph) {
   throw ScheduleError("[schedule] the schedule is for a graph of " + describe(there) +
                       ", but this graph has " + describe(here) +
                       (same_size ? " that are wired differently" : "") +
-                      "; plan this program's graph as written by write_graph");
+                      "; plan this program's graph as written by write_graph, and run the schedule "
+                      "on a tape of which no value has been read");
 }
 
 Simulation simulate(const Graph& graph, const Schedule& schedule) {

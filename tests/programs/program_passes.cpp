@@ -164,7 +164,9 @@ std::optional<std::string> problem_through_files(const ProgramText& text, double
     bool loops = false;
     {
       Tape tape;
-      write_graph(compose(tape, text).loss, graph_path, options);
+      const ComposedProgram program = compose(tape, text);
+      if (program.reads_values) return {};  // schedules are for tapes that have computed nothing
+      write_graph(program.loss, graph_path, options);
       loops = has_loops(tape);
     }
     const Graph graph = read_graph(graph_path);
