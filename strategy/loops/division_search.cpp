@@ -40,6 +40,7 @@ DivisionSearch::DivisionSearch(Tape& tape, const ProgramSpec& spec, const RunOpt
     : tape_(tape), spec_(spec), options_(options), loops_(loops), ahead_(loops.all.size()) {
   for (const std::size_t i : loops_.flexible) {
     most_ = std::max(most_, loops_.most[i]);
+    if (!loops_.all[i].is_differentiated()) continue;
     state_bytes_ += loops_.all[i].loop().codec().block().stride;
   }
   state_bytes_ = std::max<Bytes>(state_bytes_, 1);
@@ -67,8 +68,9 @@ void DivisionSearch::run() {
   // More states may be worth recomputing other values.
   for (std::uint32_t count = affordable; count > 0; count /= 4) consider({count});
   consider({0});
-  // If states are few, recomputing parts of steps may be worth it too.
-  if (most_fitting < std::min(most_, few_states)) {
+  // If states are few, recomputing parts of steps may be worth it too. So it may for loops that
+  // hold none, where something else is recomputed.
+  if (most_fitting < std::min(most_, few_states) || most_ == 0) {
     for (const Bytes share : shares()) consider({fitting(affordable, share), share});
   }
   // A planner may take more than keep-all does. If nothing fits, the refusal names a budget for
@@ -154,6 +156,7 @@ void DivisionSearch::make_states_ahead(const LoopDivision& division) {
   if (!keeps_all(division)) return;
   const double before = reversal_seconds();
   for (const std::size_t i : loops_.flexible) {
+    if (!loops_.all[i].is_differentiated()) continue;
     ahead_[i] = states_ahead(loops_.all[i].gradients, loops_.divisions[i], spec_.threads);
   }
   if (std::ranges::count(ahead_, 0u) == std::ssize(ahead_)) return;
@@ -166,6 +169,7 @@ void DivisionSearch::make_states_ahead(const LoopDivision& division) {
 double DivisionSearch::reversal_seconds() const {
   double sum = 0;
   for (const std::size_t i : loops_.flexible) {
+    if (!loops_.all[i].is_differentiated()) continue;
     sum +=
         palimpsest::reversal_seconds(loops_.all[i].gradients, loops_.divisions[i], spec_.threads);
   }
@@ -177,8 +181,8 @@ std::vector<Bytes> DivisionSearch::shares() const {
   Bytes low = 0;
   Bytes high = 0;
   for (const std::size_t i : loops_.flexible) {
-    low = std::max(low, smallest_share(loops_.all[i].gradients, spec_.threads));
-    high = std::max(high, largest_share(loops_.all[i].gradients, spec_.threads));
+    low = std::max(low, smallest_share(loops_.all[i].parts(), spec_.threads));
+    high = std::max(high, largest_share(loops_.all[i].parts(), spec_.threads));
   }
   return shares_between(low, high);
 }
@@ -191,8 +195,8 @@ Bytes DivisionSearch::least_share(std::vector<Bytes> shares) const {
   const auto bytes = [&](Bytes share) {
     Bytes most = 0;
     for (const std::size_t i : loops_.flexible) {
-      most = std::max(
-          most, bytes_beside_states(loops_.all[i].gradients, {.share = share}, spec_.threads));
+      most = std::max(most,
+                      bytes_beside_states(loops_.all[i].parts(), {.share = share}, spec_.threads));
     }
     return most;
   };

@@ -97,7 +97,8 @@ LoopDivision divided_for_ahead(std::span<const LoopGradient* const> gradients,
   LoopDivision other = division;
   other.ahead = states_ahead(gradients, division, threads);
   if (other.ahead == 0) return division;
-  const Bytes room = loop.options().memory_budget - bytes_beside_states(gradients, other, threads);
+  const Bytes room =
+      loop.options().memory_budget - bytes_beside_states({loop, gradients}, other, threads);
   if (room < snapshot_bytes(0, loop)) return division;
   other.snapshots = std::min(snapshots_in(room, loop), division.snapshots);
   const bool pays =

@@ -47,7 +47,7 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
   const Loop& loop = node.loop();
   const Bytes room = snapshot_bytes(division.snapshots, loop);
   const bool keeps = division.kept > 0;
-  const bool is_whole = division.share >= largest_share(node.gradients, threads);
+  const bool is_whole = division.share >= largest_share(node.parts(), threads);
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
                       .states = keeps ? loop.steps() : LoopLayout(room, loop).snapshots + 1,
@@ -65,10 +65,17 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
   return report;
 }
 
+bool has_loops(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (tape.operation(node).has_state_budget) return true;
+  }
+  return false;
+}
+
 std::vector<RecordedLoop> loops_of(const Tape& tape, const ProgramSpec& spec) {
-  if (!has_loop_gradients(tape)) return {};
+  if (!has_loops(tape)) return {};
   const Needs needs(tape, spec.targets, spec.held);
-  return differentiated_loops(tape, needs.needed);
+  return needed_loops(tape, needs.needed);
 }
 
 bool has_own_budget(const RecordedLoop& loop) {
@@ -82,6 +89,11 @@ std::uint32_t snapshots_permitted(const Loop& loop, const RunOptions& options) {
   return states >= steps ? most_snapshots(loop) : std::max(states, 1u) - 1;
 }
 
+/// Likewise, in a run: a loop that it does not differentiate holds none.
+std::uint32_t snapshots_permitted(const RecordedLoop& loop, const RunOptions& options) {
+  return loop.is_differentiated() ? snapshots_permitted(loop.loop(), options) : 0;
+}
+
 /// True if the planner's settings say how much of a loop is recomputed.
 bool is_ruled(const Loop& loop, const RunOptions& options) {
   return snapshots_permitted(loop, options) < most_snapshots(loop);
@@ -90,6 +102,14 @@ bool is_ruled(const Loop& loop, const RunOptions& options) {
 /// True if the planner limits memory to a share of what the whole program takes.
 bool has_own_limit(const RunOptions& options) {
   return options.planner != nullptr && engine_part(options.planner).with_keep_all(0) != nullptr;
+}
+
+/// Whether there is anything to divide: states, or a budget.
+bool are_limited(std::span<const RecordedLoop> loops, const RunOptions& options) {
+  const bool has_budget = options.memory_budget != unlimited || has_own_limit(options);
+  return std::ranges::any_of(loops, [&](const RecordedLoop& loop) {
+    return loop.is_differentiated() || has_budget || has_own_budget(loop);
+  });
 }
 
 /// Predicted seconds of a loop and of its derivatives, as they are divided on the tape.
@@ -182,7 +202,7 @@ LoopBudgets::Values LoopBudgets::values_worth_keeping(std::span<const RecordedLo
                                                       const RunOptions& options) const {
   Values values(loops.size());
   if (keeps_ == Keeps::states) return values;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
+  for (std::size_t i = 0; i < loops.size() && loops[i].is_differentiated(); ++i) {
     values[i] = palimpsest::values_worth_keeping(loops[i].gradients, options.machine);
   }
   return values;
@@ -209,7 +229,7 @@ LoopBudgets::Decision LoopBudgets::divide(Tape& tape, const ProgramSpec& spec,
   made.extra_seconds.resize(loops.size());
   const Values all_values = values_worth_keeping(loops, options);
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    made.whole.push_back(whole_division(loops[i].loop(), all_values[i]));
+    made.whole.push_back(whole_division(loops[i].parts(), all_values[i]));
   }
   RunOptions within = options;
   if (has_own_limit(options)) {
@@ -223,16 +243,16 @@ LoopBudgets::Decision LoopBudgets::divide(Tape& tape, const ProgramSpec& spec,
   std::vector<std::uint32_t> most(loops.size());
   std::vector<std::size_t> flexible;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    const Loop& loop = loops[i].loop();
     LoopDivision& division = made.divisions[i];
-    most[i] = snapshots_permitted(loop, options);
+    most[i] = snapshots_permitted(loops[i], options);
     if (const auto known =
-            division_of_journal(loops[i].gradients, within.memory_budget, spec.threads)) {
+            division_of_journal(loops[i].parts(), within.memory_budget, spec.threads)) {
       division = *known;
     } else if (has_own_budget(loops[i]) || within.memory_budget == unlimited) {
-      division = own_division(loops[i].gradients, spec.threads, values[i]);
+      division = own_division(loops[i].parts(), spec.threads, values[i]);
       division.snapshots = std::min(division.snapshots, most[i]);
-      if (has_own_budget(loops[i]) && leaves_threads_idle(loops, spec.threads)) {
+      if (has_own_budget(loops[i]) && loops[i].is_differentiated() &&
+          leaves_threads_idle(loops, spec.threads)) {
         division = divided_for_ahead(loops[i].gradients, division, spec.threads);
       }
     } else {
@@ -246,7 +266,9 @@ LoopBudgets::Decision LoopBudgets::divide(Tape& tape, const ProgramSpec& spec,
   }
   bool all = true;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    if (loops[i].loop().resume() != nullptr) made.divisions[i].run_budget = within.memory_budget;
+    if (loops[i].loop().resume() != nullptr && loops[i].is_differentiated()) {
+      made.divisions[i].run_budget = within.memory_budget;
+    }
     all = all && holds_all(made.divisions[i], made.whole[i]);
   }
   if (!all) compare_with_whole(tape, spec, options, loops, made);
@@ -271,9 +293,10 @@ void LoopBudgets::compare_with_whole(Tape& tape, const ProgramSpec& spec, const 
 void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   loops_.clear();
   steps_.clear();
+  is_decided_ = false;
   take_state_budgets(tape);
   const std::vector<RecordedLoop> loops = loops_of(tape, spec);
-  if (loops.empty()) return;
+  if (!are_limited(loops, options)) return;
   // Loops of a tape that was recorded again do not know these yet.
   const Values values = values_within(loops, options);
   std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops, values);
@@ -282,7 +305,8 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     last_.fingerprint = std::move(fingerprint);
   }
   give_all(tape, loops, last_.divisions);
-  for (std::size_t i = 0; i < loops.size(); ++i) {
+  is_decided_ = true;
+  for (std::size_t i = 0; i < loops.size() && loops[i].is_differentiated(); ++i) {
     steps_.push_back(
         steps_of(tape, loops[i], last_.divisions[i], last_.whole[i], last_.extra_seconds[i]));
     loops_.push_back({described(tape, loops[i], last_.divisions[i], spec.threads, steps_.back()),
@@ -291,7 +315,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
 }
 
 std::optional<KeepAll> LoopBudgets::keep_all() const {
-  return loops_.empty() ? std::nullopt : last_.keep_all;
+  return is_decided_ ? last_.keep_all : std::nullopt;
 }
 
 Bytes LoopBudgets::peak_bound(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
@@ -304,7 +328,7 @@ Bytes LoopBudgets::peak_bound(Tape& tape, const ProgramSpec& spec, const RunOpti
   std::vector<std::uint32_t> most;
   std::vector<std::size_t> flexible;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    most.push_back(snapshots_permitted(loops[i].loop(), options));
+    most.push_back(snapshots_permitted(loops[i], options));
     if (!has_own_budget(loops[i])) flexible.push_back(i);
   }
   DividedLoops divided{loops, values, most, divisions, std::move(flexible)};

@@ -56,27 +56,26 @@ Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivis
   return fixed_backward(gradient, threads, division) + step;
 }
 
-Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
-                          const LoopDivision& division, int threads) {
-  Bytes bytes = forward_memory(gradients[0]->loop(), threads, division);
-  for (const LoopGradient* gradient : gradients) {
+Bytes bytes_beside_states(const LoopParts& parts, const LoopDivision& division, int threads) {
+  Bytes bytes = forward_memory(parts.loop, threads, division);
+  for (const LoopGradient* gradient : parts.gradients) {
     bytes = std::max(bytes, backward_memory(*gradient, threads, division));
   }
   return bytes;
 }
 
-Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads) {
-  Bytes share = smallest_share(gradients[0]->loop(), nullptr, threads);
-  for (const LoopGradient* gradient : gradients) {
-    share = std::max(share, smallest_share(gradient->loop(), gradient, threads));
+Bytes smallest_share(const LoopParts& parts, int threads) {
+  Bytes share = smallest_share(parts.loop, nullptr, threads);
+  for (const LoopGradient* gradient : parts.gradients) {
+    share = std::max(share, smallest_share(parts.loop, gradient, threads));
   }
   return share;
 }
 
-Bytes largest_share(std::span<const LoopGradient* const> gradients, int threads) {
-  Bytes share = step_memory(gradients[0]->loop(), nullptr, threads, unlimited, false);
-  for (const LoopGradient* gradient : gradients) {
-    share = std::max(share, step_memory(gradient->loop(), gradient, threads, unlimited, false));
+Bytes largest_share(const LoopParts& parts, int threads) {
+  Bytes share = step_memory(parts.loop, nullptr, threads, unlimited, false);
+  for (const LoopGradient* gradient : parts.gradients) {
+    share = std::max(share, step_memory(parts.loop, gradient, threads, unlimited, false));
   }
   return share;
 }
@@ -92,85 +91,99 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest) {
 
 namespace {
 
-/// Seconds of a loop's derivative, including its forward part.
-double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
-  const Loop& loop = gradient.loop();
+/// Seconds of a loop and of its first backward part.
+double seconds_of(const LoopParts& parts, const LoopDivision& division) {
+  const Loop& loop = parts.loop;
+  const auto seconds = [&](const StepPrograms& programs) {
+    return palimpsest::seconds_of(programs.cost(division.share));
+  };
+  if (!parts.are_differentiated()) return loop.likely_steps() * seconds(loop.forward());
   const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
-  return work.steps() * palimpsest::seconds_of(loop.advance().cost(division.share)) +
-         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share));
+  return work.steps() * seconds(loop.advance()) +
+         loop.likely_steps() * seconds(parts.gradients[0]->backward());
+}
+
+std::uint32_t most_states(const LoopParts& parts) {
+  return parts.are_differentiated() ? parts.loop.snapshots() : 0;
+}
+
+Bytes least_states(const LoopParts& parts) {
+  return parts.are_differentiated() ? snapshot_bytes(0, parts.loop) : 0;
 }
 
 }  // namespace
 
-LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads) {
-  const Loop& loop = gradients[0]->loop();
+LoopDivision own_division(const LoopParts& parts, int threads) {
+  const Loop& loop = parts.loop;
   const Bytes budget = loop.options().memory_budget;
-  if (budget == unlimited) return {loop.snapshots()};
+  if (budget == unlimited) return {most_states(parts)};
   const auto beside_states = [&](Bytes share) {
-    return bytes_beside_states(gradients, {.share = share}, threads);
+    return bytes_beside_states(parts, {.share = share}, threads);
   };
   std::optional<LoopDivision> best;
   const auto attempt = [&](Bytes share) {
     const Bytes room = budget - beside_states(share);
-    if (room < snapshot_bytes(0, loop)) return;
-    const LoopDivision division{snapshots_in(room, loop), share};
-    if (best && seconds_of(*gradients[0], *best) <= seconds_of(*gradients[0], division)) return;
+    if (room < least_states(parts)) return;
+    const std::uint32_t states = parts.are_differentiated() ? snapshots_in(room, loop) : 0;
+    const LoopDivision division{states, share};
+    if (best && seconds_of(parts, *best) <= seconds_of(parts, division)) return;
     best = division;
   };
   attempt(unlimited);
-  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
-  const Bytes smallest = smallest_share(gradients, threads);
-  std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
+  if (best && best->snapshots >= std::min(few_states, most_states(parts))) return *best;
+  const Bytes smallest = smallest_share(parts, threads);
+  std::vector<Bytes> shares = shares_between(smallest, largest_share(parts, threads));
   std::ranges::for_each(shares, attempt);
   if (best) return *best;
   // Where a step recomputes less, it may make more adjoints in place.
   shares.push_back(unlimited);
   std::ranges::transform(shares, shares.begin(), beside_states);
-  const Bytes least = std::ranges::min(shares) + snapshot_bytes(0, loop);
-  throw BudgetError(
-      "[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
-          std::to_string(budget) + " bytes is too small; its steps and one held state need " +
-          std::to_string(least) + " bytes, so raise LoopOptions::memory_budget (recorded at " +
-          to_string(loop.body().where) + ")",
-      budget, least);
+  const Bytes least = std::ranges::min(shares) + least_states(parts);
+  throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
+                        std::to_string(budget) + " bytes is too small; its steps" +
+                        (parts.are_differentiated() ? " and one held state" : "") + " need " +
+                        std::to_string(least) +
+                        " bytes, so raise LoopOptions::memory_budget (recorded at " +
+                        to_string(loop.body().where) + ")",
+                    budget, least);
 }
 
-LoopDivision whole_division(const Loop& loop, const KeptValues* values) {
+LoopDivision whole_division(const LoopParts& parts, const KeptValues* values) {
   constexpr Bytes most_values = 1_GiB;
-  LoopDivision whole{.snapshots = loop.snapshots()};
+  const Loop& loop = parts.loop;
+  LoopDivision whole{.snapshots = most_states(parts)};
   if (values == nullptr) return whole;
   whole.kept = kept_in(most_values + bytes_in_row(loop.steps(), loop.state()), loop, *values);
   if (whole.kept > 0) whole.values = values->key;
   return whole;
 }
 
-LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
-                          const KeptValues* values) {
-  const Loop& loop = gradients[0]->loop();
+LoopDivision own_division(const LoopParts& parts, int threads, const KeptValues* values) {
+  const Loop& loop = parts.loop;
   const Bytes budget = loop.options().memory_budget;
-  if (budget == unlimited) return whole_division(loop, values);
-  const LoopDivision division = own_division(gradients, threads);
+  if (budget == unlimited) return whole_division(parts, values);
+  const LoopDivision division = own_division(parts, threads);
   const bool has_all = division.share == unlimited && division.snapshots >= loop.snapshots();
   if (values == nullptr || !has_all) return division;
   LoopDivision keeping = division;
   keeping.values = values->key;
   keeping.kept = 1;
-  const Bytes room = budget - bytes_beside_states(gradients, keeping, threads);
+  const Bytes room = budget - bytes_beside_states(parts, keeping, threads);
   keeping.kept = kept_in(room, loop, *values);
   if (keeping.kept == 0) return division;
   return keeping;
 }
 
-std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* const> gradients,
-                                                Bytes run_budget, int threads) {
-  const Loop& loop = gradients[0]->loop();
-  if (loop.resume() == nullptr) return {};
-  std::vector<std::string> parts{LoopResume::with_states};
-  for (const LoopGradient* gradient : gradients) {
-    parts.push_back(LoopResume::gradient(gradient->number()));
+std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,
+                                                int threads) {
+  const Loop& loop = parts.loop;
+  if (loop.resume() == nullptr || !parts.are_differentiated()) return {};
+  std::vector<std::string> names{LoopResume::with_states};
+  for (const LoopGradient* gradient : parts.gradients) {
+    names.push_back(LoopResume::gradient(gradient->number()));
   }
-  for (const std::string& part : parts) {
-    const LoopPosition* const found = loop.resume()->found(part);
+  for (const std::string& name : names) {
+    const LoopPosition* const found = loop.resume()->found(name);
     if (found == nullptr || found->run_budget != run_budget) continue;
     if (found->room < snapshot_bytes(0, loop)) continue;
     const LoopDivision division{.snapshots = snapshots_in(found->room, loop),
@@ -178,16 +191,15 @@ std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* co
     if (snapshot_bytes(division.snapshots, loop) != found->room) continue;
     const Bytes budget = loop.options().memory_budget;
     const bool fits = budget == unlimited ||
-                      found->room <= budget - bytes_beside_states(gradients, division, threads);
+                      found->room <= budget - bytes_beside_states(parts, division, threads);
     if (fits) return division;
   }
   return {};
 }
 
-LoopDivision divided(std::span<const LoopGradient* const> gradients, Bytes run_budget,
-                     int threads) {
-  const auto known = division_of_journal(gradients, run_budget, threads);
-  return known ? *known : own_division(gradients, threads);
+LoopDivision divided(const LoopParts& parts, Bytes run_budget, int threads) {
+  const auto known = division_of_journal(parts, run_budget, threads);
+  return known ? *known : own_division(parts, threads);
 }
 
 }  // namespace palimpsest

@@ -20,6 +20,15 @@ struct LoopDivision {
   bool operator==(const LoopDivision&) const = default;
 };
 
+/// A loop, and the backward parts that a run computes. There are none in a run that does not
+/// differentiate it.
+struct LoopParts {
+  const Loop& loop;
+  std::span<const LoopGradient* const> gradients;
+
+  bool are_differentiated() const { return !gradients.empty(); }
+};
+
 /// Bytes of the held states and of the kept values.
 Bytes held_bytes(const Loop& loop, const LoopDivision& division);
 /// The number of steps whose `values` fit in so many bytes with all states.
@@ -28,15 +37,14 @@ std::uint32_t kept_in(Bytes bytes, const Loop& loop, const KeptValues& values);
 Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division);
 Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division);
 /// The larger of these over all parts.
-Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
-                          const LoopDivision& division, int threads);
+Bytes bytes_beside_states(const LoopParts& parts, const LoopDivision& division, int threads);
 /// Bytes for decoding a state.
 Bytes decoded_bytes(const Loop& loop);
 
 /// The smallest budget in which the steps of all parts can be planned, and the largest that any of
 /// them can use.
-Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads);
-Bytes largest_share(std::span<const LoopGradient* const> gradients, int threads);
+Bytes smallest_share(const LoopParts& parts, int threads);
+Bytes largest_share(const LoopParts& parts, int threads);
 
 /// With fewer states it may be faster to recompute parts of steps, which leaves room for more
 /// states.
@@ -44,27 +52,26 @@ inline constexpr std::uint32_t few_states = 16;
 /// Step budgets to try in that case, in decreasing order.
 std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 
-/// How a loop divides a budget of its own. `gradients` are its backward parts, at least one. Steps
-/// keep everything they make, and the remaining memory holds states. If that gives only few states,
-/// steps planned in smaller budgets are tried too, and the fastest division wins. No states are
-/// made ahead. Without a budget all states are held. Throws `BudgetError` when the budget is too
-/// small for one state and the smallest step budget.
-LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
+/// How a loop divides a budget of its own. Steps keep everything they make, and the remaining
+/// memory holds states. If that gives only few states, steps planned in smaller budgets are tried
+/// too, and the fastest division wins. No states are made ahead. Without a budget all states are
+/// held. A loop that is not differentiated holds none. Throws `BudgetError` when the budget is too
+/// small for the smallest step budget and, if there are any, for one state.
+LoopDivision own_division(const LoopParts& parts, int threads);
 
-/// The division of a loop that no budget limits: it holds all states, and keeps up to 1 GiB of
-/// `values` of the last steps, unless that is null.
-LoopDivision whole_division(const Loop& loop, const KeptValues* values);
+/// The division of a loop that no budget limits: it holds all states, if it is differentiated, and
+/// keeps up to 1 GiB of `values` of the last steps, unless that is null.
+LoopDivision whole_division(const LoopParts& parts, const KeptValues* values);
 
 /// As `own_division`, but if it holds all states, the rest of the budget keeps `values` of the last
 /// steps, unless that is null. Without a budget, `whole_division`.
-LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads,
-                          const KeptValues* values);
+LoopDivision own_division(const LoopParts& parts, int threads, const KeptValues* values);
 
 /// How a killed process divided the memory of a loop, if one of these parts has a journal that can
 /// be continued within the same budgets. The schedule depends on the number of states.
-std::optional<LoopDivision> division_of_journal(std::span<const LoopGradient* const> gradients,
-                                                Bytes run_budget, int threads);
+std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,
+                                                int threads);
 /// Likewise, or else `own_division`.
-LoopDivision divided(std::span<const LoopGradient* const> gradients, Bytes run_budget, int threads);
+LoopDivision divided(const LoopParts& parts, Bytes run_budget, int threads);
 
 }  // namespace palimpsest

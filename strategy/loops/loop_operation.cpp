@@ -220,13 +220,6 @@ std::string_view loop_function(const NodeView& node) {
   return gradient_of(node.attributes()).loop().body().name();
 }
 
-bool has_loop_gradients(const Tape& tape) {
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (&tape.operation(node) == &scan_adjoint_operation) return true;
-  }
-  return false;
-}
-
 bool holds_operations_of_users(const Tape& tape) {
   std::vector<const Tape*> left{&tape};
   const auto add_steps = [&](const Loop& loop) {
@@ -248,16 +241,21 @@ bool holds_operations_of_users(const Tape& tape) {
   return false;
 }
 
-std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed) {
+std::vector<RecordedLoop> needed_loops(const Tape& tape, const std::vector<bool>& needed) {
   std::vector<RecordedLoop> loops;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (&tape.operation(node) != &scan_adjoint_operation || !needed[node]) continue;
     const LoopGradient& gradient = gradient_of(tape.attributes(node));
     const NodeId forward = tape.producer(tape.inputs(node)[gradient.loop().operand_count()]);
     auto loop = std::ranges::find(loops, forward, &RecordedLoop::forward);
-    if (loop == loops.end()) loop = loops.insert(loop, {forward});
+    if (loop == loops.end()) loop = loops.insert(loop, {forward, &gradient.loop()});
     loop->backward.push_back(node);
     loop->gradients.push_back(&gradient);
+  }
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (&tape.operation(node) != &scan_operation || !needed[node]) continue;
+    if (std::ranges::find(loops, node, &RecordedLoop::forward) != loops.end()) continue;
+    loops.push_back({node, &loop_of(tape.attributes(node))});
   }
   return loops;
 }
@@ -270,7 +268,7 @@ void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision&
     tape.resize(room - 2, types[0].shape);
     tape.resize(room - 1, types[1].shape);
   };
-  const Bytes bytes = held_bytes(loop.loop(), division);
+  const Bytes bytes = loop.is_differentiated() ? held_bytes(loop.loop(), division) : 0;
   give(loop.forward, bytes);
   for (const NodeId node : loop.backward) give(node, division.kept > 0 ? 0 : bytes);
 }

@@ -17,17 +17,19 @@ std::string_view loop_function(const NodeView& node);
 /// A loop on a tape and its backward parts, one for every recorded gradient.
 struct RecordedLoop {
   NodeId forward;
+  const Loop* recorded;
   std::vector<NodeId> backward = {};
   std::vector<const LoopGradient*> gradients = {};
 
-  const Loop& loop() const { return gradients[0]->loop(); }
+  const Loop& loop() const { return *recorded; }
+  LoopParts parts() const { return {*recorded, gradients}; }
+  bool is_differentiated() const { return !gradients.empty(); }
 };
-/// True when the tape has the backward part of some loop.
-bool has_loop_gradients(const Tape& tape);
 /// True when an operation of the tape, or of a step of its loops at any depth, is a user's.
 bool holds_operations_of_users(const Tape& tape);
-/// The loops that have backward parts among the `needed` nodes, with those backward parts.
-std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed);
+/// The loops among the `needed` nodes, with the needed backward parts. Loops that have some are the
+/// first ones.
+std::vector<RecordedLoop> needed_loops(const Tape& tape, const std::vector<bool>& needed);
 /// Sets the loop state budget of a loop and how its steps are run. The held states pass from the
 /// forward part to the backward parts. Drops states that are held now.
 void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division);

@@ -155,7 +155,7 @@ namespace {
 /// The division of a backward part that makes its snapshots itself.
 LoopDivision division_alone(const LoopGradient& gradient, Bytes run_budget, int threads) {
   const LoopGradient* const alone = &gradient;
-  const LoopDivision own = divided({&alone, 1}, run_budget, threads);
+  const LoopDivision own = divided({gradient.loop(), {&alone, 1}}, run_budget, threads);
   return {.snapshots = own.snapshots, .share = own.share};
 }
 
