@@ -8,7 +8,7 @@ using namespace palimpsest;
 
 namespace {
 
-void export_step(const std::string& folder) {
+void export_training(const std::string& folder) {
   Var image, label;
   const Program program = Program::gradients([&](Tape& tape) {
     const Var weight = tape.parameter(Tensor::normal({64, 10}, /*seed=*/1, 0, 0.1), "weight");
@@ -17,14 +17,14 @@ void export_step(const std::string& folder) {
     label = tape.constant(Tensor::zeros({1}, DType::i32));
     return cross_entropy(linear(image, weight, bias), label);
   });
-  const ExportedC step = export_c(program, {.memory_budget = 16_KiB,
-                                            .name = "step",
-                                            .arguments = {{"image", image}, {"label", label}},
-                                            .optimizer = SgdOptions{.momentum = 0.9}});
-  write_files(step, folder);  // step.h and step.c
-  std::cout << step.total_bytes() << " bytes, " << step.arena_bytes << " of them in the arena\n";
+  const ExportedC train = export_c(program, {.memory_budget = 16_KiB,
+                                             .name = "train",
+                                             .arguments = {{"image", image}, {"label", label}},
+                                             .optimizer = SgdOptions{.momentum = 0.9}});
+  write_files(train, folder);  // train.h and train.c
+  std::cout << train.total_bytes() << " bytes, " << train.arena_bytes << " of them in the arena\n";
 }
 
 }  // namespace
 
-int main(int count, char** arguments) { export_step(count > 1 ? arguments[1] : "."); }
+int main(int count, char** arguments) { export_training(count > 1 ? arguments[1] : "."); }

@@ -26,6 +26,9 @@ constexpr std::string_view other_functions_and_types =
     "uint_least32_t uint_least64_t uint_fast8_t uint_fast16_t uint_fast32_t uint_fast64_t "
     "intmax_t uintmax_t intptr_t uintptr_t";
 
+/// Those of <regexp.h>, which is gone.
+constexpr std::string_view undeclared_symbols = "advance loc1 loc2 locs step";
+
 /// Macros with parameters. Programs may include their headers before the exported one.
 constexpr std::string_view function_macros =
     "assert FD_CLR FD_ISSET FD_SET FD_ZERO INT16_C INT32_C INT64_C INT8_C INTMAX_C UINT16_C "
@@ -107,7 +110,8 @@ std::string_view without_type(std::string_view name) {
 }  // namespace
 
 bool is_c_library_name(std::string_view name) {
-  for (const auto names : {other_functions_and_types, math_functions, function_macros}) {
+  for (const auto names :
+       {other_functions_and_types, math_functions, function_macros, undeclared_symbols}) {
     if (mentions(names, name)) return true;
   }
   const bool has_suffix = name.ends_with('f') || name.ends_with('l');

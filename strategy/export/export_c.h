@@ -26,7 +26,7 @@ struct ExportOptions {
   /// Other arguments and tables of constants do not count.
   Bytes memory_budget = unlimited;
   /// The exported function. Also the prefix of all other names, and the name of the files.
-  std::string name = "step";
+  std::string name = "program";
   /// Constants and parameters that the caller passes, in this order. Parameters that are not listed
   /// precede them. Other constants become tables in the file, with their recorded values.
   std::vector<CName> arguments = {};

@@ -81,6 +81,7 @@ class Runs {
     if (cell_.share) {
       Tape tape(in_precision(lazy()));
       const ComposedProgram program = compose(tape, text_);
+      reads_values_ = program.reads_values;
       const Plan plan = plan_backward(with_outputs(program), {.threads = cell_.threads});
       const auto most = static_cast<double>(plan.predicted_peak());
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
@@ -111,9 +112,10 @@ class Runs {
         require(error.smallest_feasible() > error.budget(),
                 "a budget of " + std::to_string(error.budget()) + " is refused, and " + then +
                     " is named");
-        const bool comes_later = is_lazy
-                                     ? reached_.first > before.first
-                                     : cell_.precision || cell_.hybrid_parts || reached_ > before;
+        // What a loop reads while it is recorded is computed before the rest is known.
+        const bool comes_later =
+            reads_values_ || (is_lazy ? reached_.first > before.first
+                                      : cell_.precision || cell_.hybrid_parts || reached_ > before);
         require(refusals_left-- > 0 && (named == 0 || comes_later),
                 "a smallest budget of " + std::to_string(named) + " was named, and then " + then +
                     ": " + error.what());
@@ -128,7 +130,8 @@ class Runs {
 
  private:
   bool computes_early() const {
-    return cell_.mode == Mode::eager || cell_.mode == Mode::hybrid || cell_.hybrid_parts;
+    return reads_values_ || cell_.mode == Mode::eager || cell_.mode == Mode::hybrid ||
+           cell_.hybrid_parts;
   }
 
   std::shared_ptr<Evaluator> in_precision(std::shared_ptr<Evaluator> evaluator) const {
@@ -435,6 +438,7 @@ class Runs {
   const ProgramText& text_;
   const Cell& cell_;
   RunOptions options_;
+  bool reads_values_ = false;         // while it is recorded
   std::pair<int, NodeId> reached_{};  // refused part of `differentiate`, nodes before it
 };
 

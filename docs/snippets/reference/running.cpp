@@ -143,9 +143,9 @@ EXAMPLE(export_c, write_files, ExportedC, ExportOptions, CName) {
     const Var weight = tape.parameter(Tensor::vector({1, 2}), "weight");
     return sum(weight * weight);
   });
-  const ExportedC step = export_c(program, {.memory_budget = 4_KiB, .name = "step"});
-  print(step.parameter_bytes, step.result_bytes);  // → 8 12
-  write_files(step, ".");                          // step.h and step.c
+  const ExportedC square = export_c(program, {.memory_budget = 4_KiB, .name = "square"});
+  print(square.parameter_bytes, square.result_bytes);  // → 8 12
+  write_files(square, ".");                            // square.h and square.c
 }
 
 EXAMPLE(EngineEvaluator::compute, EngineEvaluator::meter, EngineEvaluator::precision) {

@@ -41,7 +41,8 @@ TEST_CASE("names must be C identifiers, and differ", "[export]") {
   check({.name = "for"}, {"'for' is no C identifier"});
   check({.name = "a-b"}, {"'a-b' is no C identifier"});
   check({.arguments = {{"x y", small.x}}}, {"argument name 'x y' is no C identifier"});
-  check({.arguments = {{"step", small.x}}}, {"'step' is used twice or has another meaning"});
+  check({.name = "step"}, {"'step' has another meaning in C"});  // glibc exports it
+  check({.arguments = {{"program", small.x}}}, {"'program' is used twice or has another meaning"});
   check({.arguments = {{"int32_t", small.x}}}, {"'int32_t' is used twice"});
   check({.arguments = {{"a", small.x}, {"a", small.weight}}}, {"'a' is used twice"});
   check({.results = {{"value", small.weight}}},

@@ -44,9 +44,9 @@ TEST_CASE("names that differ only in capitals have one macro, so they differ", "
   check({.arguments = {{"mask", pair.x}, {"Mask", pair.y}}}, "Mask");
   check({.arguments = {{"mask", pair.x}}, .results = {{"MASK", pair.program.outputs()[1]}}},
         "MASK");
-  check({.arguments = {{"STEP_H", pair.x}}}, "STEP_H");
-  check({.arguments = {{"STEP_OUT_OF_RANGE", pair.x}}}, "STEP_OUT_OF_RANGE");
-  check({.arguments = {{"mask", pair.x}, {"STEP_MASK_ELEMENTS", pair.y}}}, "STEP_MASK_ELEMENTS");
+  check({.arguments = {{"PROGRAM_H", pair.x}}}, "PROGRAM_H");
+  check({.arguments = {{"PROGRAM_OUT_OF_RANGE", pair.x}}}, "PROGRAM_OUT_OF_RANGE");
+  check({.arguments = {{"mask", pair.x}, {"PROGRAM_MASK_ELEMENTS", pair.y}}}, "PROGRAM_MASK_ELEMENTS");
   for (const char* macro : {"HUGE_VAL", "EOF", "stdin", "errno", "EINTR", "M_PIl", "unix"}) {
     check({.arguments = {{macro, pair.x}}}, macro);
   }
@@ -54,8 +54,8 @@ TEST_CASE("names that differ only in capitals have one macro, so they differ", "
   const ExportedC exported = export_c(pair.program);
   CHECK(exported.pointers[0].name == "w");
   CHECK(exported.pointers[1].name == "W_2");
-  CHECK(exported.header.find("#define STEP_W_ELEMENTS 2") != std::string::npos);
-  CHECK(exported.header.find("#define STEP_W_2_ELEMENTS 2") != std::string::npos);
+  CHECK(exported.header.find("#define PROGRAM_W_ELEMENTS 2") != std::string::npos);
+  CHECK(exported.header.find("#define PROGRAM_W_2_ELEMENTS 2") != std::string::npos);
 }
 
 TEST_CASE("constants named like the file's macros get other names", "[export]") {

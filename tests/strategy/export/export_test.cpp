@@ -161,7 +161,7 @@ TEST_CASE("a sum of constants has the same bits in exported C within every budge
 TEST_CASE("a budget that is too small is refused with the smallest feasible one", "[export]") {
   Network network;
   const Program program = network.program();
-  ExportOptions options = network.options("step");
+  ExportOptions options = network.options("train");
   const Bytes least = smallest_budget(program, options);
   options.memory_budget = least - 1;
   CHECK_THROWS_AS(export_c(program, options), BudgetError);
@@ -276,7 +276,7 @@ Program filter_program(int steps, DType dtype) {
 
 TEST_CASE("equal steps of a program share their functions", "[export]") {
   const auto functions = [](int steps) {
-    return count_of(export_c(filter_program(steps, DType::f64)).source, "\nSTEP_FUNCTION ");
+    return count_of(export_c(filter_program(steps, DType::f64)).source, "\nPROGRAM_FUNCTION ");
   };
   CHECK(functions(6) == functions(12));
   CHECK(functions(6) < 30);

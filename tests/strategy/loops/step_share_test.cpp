@@ -63,6 +63,59 @@ TEST_CASE("a step that does not fit whole is planned in a share of the budget") 
   CHECK(any_narrow);
 }
 
+/// The smallest budget within which `run` ends, from the refusals.
+template <class Run>
+Bytes smallest_of(Run run) {
+  Bytes budget = 1;
+  for (int refusals = 0; refusals < 3; ++refusals) {
+    try {
+      run(budget);
+      return budget;
+    } catch (const BudgetError& error) {
+      budget = error.smallest_feasible();
+    }
+  }
+  return 0;
+}
+
+TEST_CASE("a loop that is not differentiated shares a budget too") {
+  const bool again = GENERATE(false, true);
+  Long all({}, again);
+  const Tensor expected = all.loss.value();
+  const Long forward({}, again);
+  const Bytes smallest =
+      smallest_of([&](Bytes budget) { evaluate(forward.loss, {.memory_budget = budget}); });
+  REQUIRE(smallest > 0);
+  const Bytes differentiated = smallest_budget_of(Long({}, again));
+  CHECK(smallest < differentiated);
+  const Bytes whole = evaluate(Long({}, again).loss).predicted_peak;
+  CHECK(smallest < whole);
+  for (const Bytes budget : {smallest, (smallest + whole) / 2, whole}) {
+    CAPTURE(again, budget, smallest, whole);
+    Long program({}, again);
+    const Report report = evaluate(program.loss, {.memory_budget = budget});
+    CHECK(report.measured_peak <= report.predicted_peak);
+    CHECK(report.predicted_peak <= budget);
+    CHECK(same_bits(program.loss.value(), expected));
+  }
+  CHECK_THROWS_AS(evaluate(forward.loss, {.memory_budget = smallest - 64}), BudgetError);
+}
+
+TEST_CASE("a loop that is not differentiated keeps a budget of its own") {
+  const Tensor expected = Long().loss.value();
+  const Bytes whole = evaluate(Long().loss).predicted_peak;
+  const Bytes smallest =
+      smallest_of([&](Bytes budget) { evaluate(Long(LoopOptions{.memory_budget = budget}).loss); });
+  REQUIRE(smallest > 0);
+  CHECK(smallest < whole / 2);
+  Long program(LoopOptions{.memory_budget = smallest});
+  const Report report = evaluate(program.loss);
+  CHECK(report.measured_peak <= report.predicted_peak);
+  CHECK(report.predicted_peak <= smallest + 4 * 500 * 8);  // the end and its square
+  CHECK(same_bits(program.loss.value(), expected));
+  CHECK_THROWS_AS(evaluate(Long(LoopOptions{.memory_budget = smallest - 1}).loss), BudgetError);
+}
+
 TEST_CASE("a step is planned in a share of a loop's own budget") {
   Long all;
   const Gradients expected = backward(all.loss);
