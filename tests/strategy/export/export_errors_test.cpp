@@ -138,7 +138,7 @@ TEST_CASE("constants that no output needs are not exported", "[export]") {
   });
   const ExportedC exported = export_c(program);
   CHECK(exported.constant_bytes == 16);
-  CHECK(exported.source.find("step_used") != std::string::npos);
+  CHECK(exported.source.find("program_used") != std::string::npos);
   CHECK(exported.source.find("unused") == std::string::npos);
 }
 

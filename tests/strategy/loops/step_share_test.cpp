@@ -98,7 +98,8 @@ TEST_CASE("a loop that is not differentiated shares a budget too") {
     CHECK(report.predicted_peak <= budget);
     CHECK(same_bits(program.loss.value(), expected));
   }
-  CHECK_THROWS_AS(evaluate(forward.loss, {.memory_budget = smallest - 64}), BudgetError);
+  const Long less({}, again);
+  CHECK_THROWS_AS(evaluate(less.loss, {.memory_budget = smallest - 1}), BudgetError);
 }
 
 TEST_CASE("a loop that is not differentiated keeps a budget of its own") {
@@ -107,7 +108,7 @@ TEST_CASE("a loop that is not differentiated keeps a budget of its own") {
   const Bytes smallest =
       smallest_of([&](Bytes budget) { evaluate(Long(LoopOptions{.memory_budget = budget}).loss); });
   REQUIRE(smallest > 0);
-  CHECK(smallest < whole / 2);
+  CHECK(smallest < whole);
   Long program(LoopOptions{.memory_budget = smallest});
   const Report report = evaluate(program.loss);
   CHECK(report.measured_peak <= report.predicted_peak);
