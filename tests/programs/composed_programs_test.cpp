@@ -14,6 +14,7 @@
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_misuses.h"
 #include "tests/programs/program_passes.h"
+#include "tests/programs/program_values.h"
 #include "tests/strategy/export/lacks_c_compiler.h"
 
 namespace composed_programs_test {
@@ -135,6 +136,18 @@ TEST_CASE("random programs have the same bits where functions of the user misbeh
     for (std::uint64_t seed = first; seed < first + programs; ++seed) {
       const ProgramText text = program_of(seed);
       const auto problem = problem_of_misuse(text, reference_of(text));
+      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
+  }
+}
+
+TEST_CASE("random programs have the same values within any budget without derivatives") {
+  const auto programs = static_cast<std::uint64_t>(cases(200));
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_nesting}) {
+    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+      const ProgramText text = program_of(seed);
+      const auto problem = problem_of_values(text, reference_of(text));
       INFO("program " << to_string(text) << "\n" << problem.value_or(""));
       CHECK_FALSE(problem.has_value());
     }

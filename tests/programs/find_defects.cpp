@@ -27,6 +27,7 @@
 #include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_misuses.h"
 #include "tests/programs/program_passes.h"
+#include "tests/programs/program_values.h"
 
 namespace palimpsest {
 namespace {
@@ -55,8 +56,8 @@ class Check {
 
   /// The problem in a cell. The first cell also checks passes, where that does not take long. The
   /// second one checks lifetimes, the third one of some programs checks exported C, the fourth
-  /// one checks functions of the user that misbehave, and the fifth one derivatives along
-  /// directions.
+  /// one checks functions of the user that misbehave, the fifth one derivatives along
+  /// directions, and the sixth one values within budgets.
   std::optional<std::string> problem(std::uint32_t cell) {
     if (!is_begun_) begin();
     if (is_invalid_ || problem_) return problem_;
@@ -77,6 +78,9 @@ class Check {
     }
     if (cell == 4) {
       if (auto problem = problem_of_directions(text_)) return problem;
+    }
+    if (cell == 5 && has_time_to_plan(text_.seed, cell)) {
+      if (auto problem = problem_of_values(text_, expected_)) return problem;
     }
     return problem_in(text_, cell_of(text_.seed, cell), expected_);
   }
