@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/tensor.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -28,8 +30,18 @@ class Evaluator {
   /// A node was appended; an eager evaluator computes it now. If this throws, the node is removed
   /// from the tape again.
   virtual void on_record(Tape& tape, std::uint32_t node) = 0;
-  /// Makes `value` present on the tape.
-  virtual void compute(Tape& tape, std::uint32_t value) = 0;
+  /// Makes the values present on the tape, all at once.
+  virtual void compute(Tape& tape, std::span<const std::uint32_t> values) = 0;
+  /// Memory for what is run beside the tape's values, such as a step of a loop that reads a value
+  /// while it is recorded. `plan` returns the bytes that this takes if it is planned within a
+  /// budget, and throws `BudgetError` if that is too small. An evaluator with a budget plans it
+  /// within what its values leave, and drops them if that is too little. Null: the caller allocates
+  /// what it needs without a budget.
+  virtual Buffer room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) {
+    (void)tape;
+    (void)plan;
+    return nullptr;
+  }
   /// The tape is about to clear its nodes and values, to replace this evaluator, or to be
   /// destroyed.
   virtual void on_clear(Tape& tape) noexcept = 0;

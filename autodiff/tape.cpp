@@ -393,7 +393,7 @@ Tensor Tape::value(ValueId value) {
   if (!has_value(value)) {
     const InUse::Use use(in_use_, tape_use::computing, "Tape::value");
     if (evaluator_ != nullptr) {
-      evaluator_->compute(*this, value);
+      evaluator_->compute(*this, {&value, 1});
     } else {
       interpret(*this, value);
     }

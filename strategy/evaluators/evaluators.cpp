@@ -30,14 +30,32 @@ void EngineEvaluator::set_memory_budget(Bytes budget) {
 
 void EngineEvaluator::release_memory() { engine_->release_arena(); }
 
-void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }
-
 void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   tape.notice_writes();
   std::vector<ValueId> targets(values.begin(), values.end());
   // Without a budget nothing forces out values requested earlier.
   if (options_.memory_budget == unlimited) append_present(tape, targets);
   engine_->add_collected(engine_->evaluate(tape, targets, options_));
+}
+
+Buffer EngineEvaluator::room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) {
+  const Bytes budget = options_.memory_budget;
+  const Bytes whole = plan(unlimited);
+  if (budget == unlimited || whole <= budget - meter().live()) return meter().allocate(whole);
+  engine_->release_arena();
+  let_go_of_present(tape);
+  const Bytes held = meter().live();
+  try {
+    return meter().allocate(plan(std::max<Bytes>(budget - held, 0)));
+  } catch (const BudgetError& refusal) {
+    const Bytes least = held + refusal.smallest_feasible();
+    throw BudgetError(
+        "[value] a step of a loop, which reads a value while it is recorded, and what "
+        "it reads take " +
+            std::to_string(least) + " bytes, more than the budget of " + std::to_string(budget) +
+            "; give the evaluator of the tape a larger one",
+        budget, least);
+  }
 }
 
 RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) {

@@ -38,10 +38,10 @@ class EngineEvaluator : public Evaluator {
   /// Returns the memory kept for the next run to the system, except what is still held.
   void release_memory();
 
-  /// Makes `value` present, as `Var::value` does.
-  void compute(Tape& tape, std::uint32_t value) override;
-  /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
-  void compute(Tape& tape, std::span<const ValueId> values);
+  /// Makes `values` present in one run, as `Var::value` does. Other values stay present unless a
+  /// budget forces them out.
+  void compute(Tape& tape, std::span<const ValueId> values) override;
+  Buffer room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) override;
 
   void on_clear(Tape&) noexcept override {}
   /// Called before the engine runs or plans `tape` with the options `asked`. Returns the options to

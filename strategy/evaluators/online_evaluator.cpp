@@ -26,14 +26,14 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
   }
 }
 
-void OnlineEvaluator::compute(Tape& tape, std::uint32_t value) {
-  require_current(tape, {&value, 1});
-  reads_.push_back({tape.node_count(), value});
+void OnlineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
+  require_current(tape, values);
+  for (const ValueId value : values) reads_.push_back({tape.node_count(), value});
   const auto forget_temporary = [&] {
     if (tape.is_temporary()) tape_ = nullptr;
   };
   try {
-    decide(tape, [&] { return eviction_->require({&value, 1}); });
+    decide(tape, [&] { return eviction_->require(values); });
   } catch (...) {
     forget_temporary();
     throw;

@@ -19,7 +19,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
 
   bool keeps_recorded() const override { return true; }
   void on_record(Tape& tape, std::uint32_t node) override;
-  void compute(Tape& tape, std::uint32_t value) override;
+  void compute(Tape& tape, std::span<const ValueId> values) override;
   void on_clear(Tape& tape) noexcept override;
   /// Restores dropped values that the user still holds. The run then treats them as leaves.
   RunOptions prepare(Tape& tape, const RunOptions& asked) override;

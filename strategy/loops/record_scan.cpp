@@ -118,24 +118,48 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
   return {part, whole.dtype};
 }
 
+/// The values of these operands that a program reads, all of them present at once.
+std::vector<Tensor> values_read(Tape& tape, const BufferProgram& program,
+                                std::span<const Var> operands) {
+  std::vector<ValueId> missing;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const ValueId value = operands[i].id();
+    if (program.reads(i) && !tape.has_value(value)) missing.push_back(value);
+  }
+  if (missing.size() > 1 && tape.evaluator() != nullptr) {
+    const InUse::Use use(tape.in_use(), tape_use::computing, "scan");
+    tape.evaluator()->compute(tape, missing);
+  }
+  std::vector<Tensor> values(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (program.reads(i)) values[i] = tape.value(operands[i].id());
+  }
+  return values;
+}
+
 /// Computes a value of a step from the loop's initial operands.
-void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
-          std::span<const Var> captured, Round round, std::byte* to) {
+void look(Tape& tape, const RecordedStep& step, ValueId value, std::span<const Var> operands,
+          Round round, std::byte* to) {
   LoopBudgets loops(LoopBudgets::Keeps::states);
   const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
-  const BufferProgramPtr program =
-      compile_for_buffers(step.tape, interface, {.threads = 1}, loops).take();
-  std::vector<Var> given(operands.begin(), operands.end());
-  given.insert(given.end(), captured.begin(), captured.end());
-  std::vector<Tensor> held;
+  BufferProgramPtr program;
+  const auto plan = [&](Bytes budget) {
+    const RunOptions options{.memory_budget = budget, .threads = 1};
+    program = compile_for_buffers(step.tape, interface, options, loops).take();
+    return program->workspace();
+  };
+  const Bytes whole = plan(unlimited);
+  const auto plan_less = [&](Bytes budget) { return budget < whole ? plan(budget) : whole; };
+  const std::vector<Tensor> values = values_read(tape, *program, operands);
+  Buffer memory;
+  if (tape.evaluator() != nullptr) memory = tape.evaluator()->room_beside(tape, plan_less);
+  if (memory == nullptr) memory = allocate_buffer(program->workspace());
   Addresses addresses;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (program->reads(i)) held.push_back(given[i].tape().value(given[i].id()));
-    addresses.push_back(program->reads(i) ? held.back().raw() : nullptr);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    addresses.push_back(program->reads(i) ? values[i].raw() : nullptr);
   }
   std::int64_t number = 0;
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
-  const Buffer memory = allocate_buffer(program->workspace());
   BufferRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
   tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, round); });  // as it was planned
 }
@@ -205,7 +229,11 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   const Round round((body.generation + outer.run) * body.spread(count), outer.part);
   StepRecorder recorder(body, std::move(named), round);
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
-    look(step, value, operands, recorder.captured(), round, to);
+    std::vector<Var> given = operands;
+    for (const Var& each : recorder.captured()) {
+      given.push_back(tape.here(each, body.name(), where));
+    }
+    look(tape, step, value, given, round, to);
   };
   RecordedStep step = recorder.record(body.body, states, parts, 0, look_first);
   require_state(step, body);

@@ -19,16 +19,8 @@ class StepRecorder::Looking final : public Evaluator {
 
   void on_record(Tape&, std::uint32_t) override {}
   void on_clear(Tape&) noexcept override {}
-  void compute(Tape& tape, std::uint32_t value) override {
-    made_.follows_values = true;
-    const Tensor seen(tape.shape(value), tape.dtype(value));
-    forget(tape);
-    RecordedStep until = made_;
-    until.next.clear();
-    until.outputs = {value};
-    const RecordedStep run = until.rewritten(rewrite_);
-    look_(run, run.outputs[0], seen.raw());
-    tape.set_buffer(value, seen.buffer());
+  void compute(Tape& tape, std::span<const std::uint32_t> values) override {
+    for (const ValueId value : values) compute(tape, value);
   }
   InnerRewrite inner() const override { return rewrite_; }
   Round round() const { return round_; }
@@ -40,6 +32,18 @@ class StepRecorder::Looking final : public Evaluator {
   }
 
  private:
+  void compute(Tape& tape, ValueId value) {
+    made_.follows_values = true;
+    const Tensor seen(tape.shape(value), tape.dtype(value));
+    forget(tape);
+    RecordedStep until = made_;
+    until.next.clear();
+    until.outputs = {value};
+    const RecordedStep run = until.rewritten(rewrite_);
+    look_(run, run.outputs[0], seen.raw());
+    tape.set_buffer(value, seen.buffer());
+  }
+
   RecordedStep& made_;
   const Look& look_;
   const InnerRewrite& rewrite_;

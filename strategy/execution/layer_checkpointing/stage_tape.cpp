@@ -26,8 +26,8 @@ class NoValues : public Evaluator {
   explicit NoValues(const LayerPrecision& precision) : precision_(precision) {}
 
   void on_record(Tape&, std::uint32_t) override {}
-  void compute(Tape& tape, std::uint32_t value) override {
-    const NodeId node = tape.producer(value);
+  void compute(Tape& tape, std::span<const std::uint32_t> values) override {
+    const NodeId node = tape.producer(values.front());
     throw ArgumentError("the function reads the value of " + tape.describe(node) +
                         ", but layers are measured without values; make it depend on "
                         "shapes only, or use neither a forecast nor mode dynamic" +

@@ -34,20 +34,36 @@ void PreciseEvaluator::take_back(Tape& tape, Computed& computed) {
   computed.lent.clear();
 }
 
-void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
+void PreciseEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   Computed& own = computed(tape);
   take_back(tape, own);
   const auto region = hold_temporary(tape);
   own.translation.follow(tape);
-  if (!own.translation.knows(value)) {
+  for (const ValueId value : values) {
+    if (own.translation.knows(value)) continue;
     throw TapeError("[precise] CustomDefinition::narrow asks for the value of " +
                     tape.describe(tape.producer(value)) +
                     ", which is not computed before its own operation; let it read its inputs");
   }
   own.translation.follow_names(tape);
-  const Tensor made = own.translation.in_dtype(value, tape.dtype(value)).value();
-  tape.set_buffer(value, made.buffer());
-  own.lent.push_back(value);
+  std::vector<Var> made;
+  std::vector<ValueId> missing;
+  Tape& narrow = own.translation.tape();
+  for (const ValueId value : values) {
+    made.push_back(own.translation.in_dtype(value, tape.dtype(value)));
+    if (!narrow.has_value(made.back().id())) missing.push_back(made.back().id());
+  }
+  if (missing.size() > 1) inner_->compute(narrow, missing);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    tape.set_buffer(values[i], made[i].value().buffer());
+    own.lent.push_back(values[i]);
+  }
+}
+
+Buffer PreciseEvaluator::room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) {
+  Computed& own = computed(tape);
+  take_back(tape, own);
+  return inner_->room_beside(own.translation.tape(), plan);
 }
 
 std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var> values) {

@@ -16,7 +16,8 @@ class PreciseEvaluator final : public EngineEvaluator {
   PreciseEvaluator(const Precision& precision, std::shared_ptr<EngineEvaluator> inner);
 
   void on_record(Tape& tape, std::uint32_t node) override;
-  void compute(Tape& tape, std::uint32_t value) override;
+  void compute(Tape& tape, std::span<const ValueId> values) override;
+  Buffer room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) override;
   void on_clear(Tape& tape) noexcept override;
   InnerRewrite inner() const override { return rewrite_in(precision_); }
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;

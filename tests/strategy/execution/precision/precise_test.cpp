@@ -39,7 +39,7 @@ TEST_CASE("precisions have names") {
 TEST_CASE("evaluators that cannot be given a precision are refused") {
   struct Nothing : Evaluator {
     void on_record(Tape&, std::uint32_t) override {}
-    void compute(Tape&, std::uint32_t) override {}
+    void compute(Tape&, std::span<const std::uint32_t>) override {}
     void on_clear(Tape&) noexcept override {}
   };
   CHECK_THROWS_WITH(precise({.half = DType::f32}), Contains("bf16 or f16"));
