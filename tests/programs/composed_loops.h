@@ -115,7 +115,9 @@ class ComposedLoops : protected ComposedValues {
 
   /// Whether the steps of a loop are recorded one by one.
   bool steps_differ() {
-    return seed_ >= first_with_nesting && !tape_.is_temporary() && below(2) == 0;
+    const bool differ = seed_ >= first_with_nesting && !tape_.is_temporary() && below(2) == 0;
+    made_.steps_differ = made_.steps_differ || differ;
+    return differ;
   }
   static std::string loop_of(std::int64_t steps, bool differ) {
     return "scan of " + std::to_string(steps) + (differ ? " different steps" : " steps");

@@ -311,6 +311,7 @@ class Composer : private ComposedLoops {
     if (!is_floating(x.dtype()) || !is_floating(later.dtype())) {
       return keep("cast", cast(later, any_dtype()));
     }
+    made_.has_derivatives = true;
     const Var y = sum(square(tanh(later)));
     const Var direction = below(2) == 0 ? x : cast(like(bounded(), x), x.dtype());
     switch (below(3)) {

@@ -17,6 +17,8 @@ struct ComposedProgram {
   Var last;                           ///< the last value that a step made
   std::vector<Tape::Update> updates;  ///< of running statistics
   bool reads_values = false;          ///< a step of a loop follows the values that it reads
+  bool steps_differ = false;          ///< those of a loop
+  bool has_derivatives = false;       ///< by values that are no leaves
 };
 
 /// Records the program. A step does one of the following:

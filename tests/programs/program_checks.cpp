@@ -464,7 +464,8 @@ bool is_model(const ProgramText& text, Cell::Mode mode) {
   const ComposedProgram program = compose(tape, text);
   if (program.parameters.empty()) return false;
   const bool has_parts = mode == Mode::stages || mode == Mode::devices;
-  if (has_parts && (!program.updates.empty() || program.reads_values)) return false;
+  const bool differ_twice = program.steps_differ && program.has_derivatives;
+  if (has_parts && (!program.updates.empty() || program.reads_values || differ_twice)) return false;
   if (!means_of(text).can_be_shared) return false;
   return std::ranges::none_of(operations(), [&](const Operation* operation) {
     return operation->random && std::ranges::any_of(program.lines, [&](const std::string& line) {

@@ -52,7 +52,8 @@ struct Cell {
 bool is_executed(Cell::Mode mode);
 /// Whether a program can be a model in a mode. It needs parameters, and it must not draw random
 /// numbers, which would differ between parts of a batch and between runs. Stages and devices refuse
-/// running statistics, and to read values while they record.
+/// running statistics, to read values while they record, and second derivatives of loops whose
+/// steps differ.
 bool is_model(const ProgramText& text, Cell::Mode mode);
 /// Whether cell number `index` of a program is planned within budgets.
 bool has_time_to_plan(std::uint64_t seed, std::uint32_t index);
