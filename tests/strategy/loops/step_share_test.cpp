@@ -1,3 +1,6 @@
+#include <functional>
+#include <vector>
+
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
@@ -115,6 +118,54 @@ TEST_CASE("a loop that is not differentiated keeps a budget of its own") {
   CHECK(report.predicted_peak <= smallest + 4 * 500 * 8);  // the end and its square
   CHECK(same_bits(program.loss.value(), expected));
   CHECK_THROWS_AS(evaluate(Long(LoopOptions{.memory_budget = smallest - 1}).loss), BudgetError);
+}
+
+TEST_CASE("what a step reads while it is recorded is within the budget of the evaluator") {
+  using Make = std::function<std::shared_ptr<EngineEvaluator>(Bytes budget)>;
+  const std::vector<Make> evaluators{
+      [](Bytes budget) { return lazy({.memory_budget = budget, .threads = 1}); },
+      [](Bytes budget) { return hybrid({.memory_budget = budget, .threads = 1}); },
+      [](Bytes budget) { return eager({.memory_budget = budget, .threads = 1}); },
+      [](Bytes budget) {
+        return precise({PrecisionKind::full}, hybrid({.memory_budget = budget, .threads = 1}));
+      }};
+  /// A loop of two operands that are not computed yet.
+  const auto loss_on = [](Tape& tape, bool reads) {
+    const Var u = tape.parameter(wave(500));
+    const Var speed = sin(u * 0.3);
+    const Var start = tanh(u * 2.0);
+    const Var other = exp(sin(u));  // something to drop
+    const Var end = scan(start, 5, [speed, reads](const Var& x, const StepNumber&) {
+      const Var next = long_step(x + 0.1 * speed, 0.01 * speed);
+      return reads && sum(next).item() > 0 ? sin(next) : next;
+    });
+    return sum(end * end) + sum(other);
+  };
+  Tape tape;
+  const Tensor expected = loss_on(tape, true).value();
+  for (const Make& make : evaluators) {
+    const auto run = [&](Bytes budget) {
+      const auto evaluator = make(budget);
+      Tape within(evaluator);
+      CHECK(same_bits(loss_on(within, true).value(), expected));
+      CHECK(evaluator->meter().peak() <= budget);
+    };
+    Bytes budget = 1;
+    int refusals = 0;
+    for (bool fits = false; !fits; ++refusals) {
+      try {
+        run(budget);
+        fits = true;
+      } catch (const BudgetError& error) {
+        REQUIRE(error.smallest_feasible() > budget);
+        budget = error.smallest_feasible();
+      }
+    }
+    CAPTURE(&make - evaluators.data(), budget, refusals);
+    CHECK(refusals < 40);
+    CHECK(budget < 20 * 500 * 8);
+    for (const Bytes more : {budget + 4000, 2 * budget, 8 * budget}) run(more);
+  }
 }
 
 TEST_CASE("a step is planned in a share of a loop's own budget") {
