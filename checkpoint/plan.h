@@ -70,7 +70,8 @@ struct Plan {
   std::uint64_t loop_steps = 0;
   std::uint64_t recomputed_loop_steps = 0;
 
-  /// Upper bound on the bytes the run will take: the arena.
+  /// Upper bound on the bytes that the run takes in an arena, as with the default
+  /// `RunOptions::memory`. With other policies a run may take more; a `Forecast` counts that.
   Bytes predicted_peak() const { return layout.size; }
   /// Approximate bytes of the plan itself.
   Bytes metadata_bytes() const;

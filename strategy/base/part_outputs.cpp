@@ -1,6 +1,7 @@
 #include "strategy/base/part_outputs.h"
 
 #include <string>
+#include <utility>
 
 #include "strategy/base/batch_parts.h"
 
@@ -39,10 +40,12 @@ void PartOutputs::add(std::vector<Tensor> outputs, std::int64_t examples) {
   examples_.push_back(examples);
 }
 
-PartOutputs::Joined PartOutputs::join(std::span<const Tape::Update> updates) const {
+PartOutputs::Joined PartOutputs::join(std::span<const Tape::Update> updates) {
   const std::size_t requested = by_output_.size() - updates.size();
   std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < requested; ++i) outputs.push_back(join_parts(by_output_[i]));
+  for (std::size_t i = 0; i < requested; ++i) {
+    outputs.push_back(join_parts(std::exchange(by_output_[i], {})));
+  }
   std::vector<Tensor> values;
   for (const std::vector<Tensor>& parts : std::span(by_output_).subspan(requested)) {
     values.push_back(parts.size() == 1 ? parts[0] : mean_of_parts(parts, examples_));
@@ -51,7 +54,7 @@ PartOutputs::Joined PartOutputs::join(std::span<const Tape::Update> updates) con
   return {std::move(outputs), StagedUpdates(updates, values)};
 }
 
-std::vector<Tensor> PartOutputs::finish(std::span<const Tape::Update> updates) const {
+std::vector<Tensor> PartOutputs::finish(std::span<const Tape::Update> updates) {
   Joined joined = join(updates);
   joined.updates.apply();
   return std::move(joined.outputs);

@@ -32,11 +32,12 @@ class PartOutputs {
     std::vector<Tensor> outputs = {};
     StagedUpdates updates = {};
   };
-  /// Joins the outputs as `type_of_output` says. The last ones are the values of `updates`: each
-  /// target gets the mean over the examples. Throws as `type_of_output`.
-  Joined join(std::span<const Tape::Update> updates) const;
+  /// Joins the outputs as `type_of_output` says, and releases those of the parts one after the
+  /// other. The last ones are the values of `updates`: each target gets the mean over the examples.
+  /// Throws as `type_of_output`.
+  Joined join(std::span<const Tape::Update> updates);
   /// Likewise, with the updates applied.
-  std::vector<Tensor> finish(std::span<const Tape::Update> updates) const;
+  std::vector<Tensor> finish(std::span<const Tape::Update> updates);
 
  private:
   std::vector<std::vector<Tensor>> by_output_;

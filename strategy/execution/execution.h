@@ -44,9 +44,11 @@ class Execution {
   ///
   /// Auxiliary outputs that `loss` returns are computed in the same runs. When the batch is cut,
   /// the outputs of the parts are concatenated along their first axis; an output without axes
-  /// becomes one with an element for each part. These joined tensors count towards the budget of a
-  /// pipeline, and towards no other budget. Throws `ShapeError` where parts do not fit together,
-  /// and `ArgumentError` where parts return different numbers of outputs.
+  /// becomes one with an element for each part. Before they are joined, one after the other, the
+  /// execution keeps those of all parts. Both count towards the budget of a pipeline, and towards
+  /// no other budget: return few and small ones where a batch is cut. Throws `ShapeError` where
+  /// parts do not fit together, and `ArgumentError` where parts return different numbers of
+  /// outputs.
   ///
   /// Means over counted targets divide by the counts of the whole batch: those of `cross_entropy`
   /// and `nll` with an `ignore_index`, and `weighted_mean`. A lazy mode records all parts of such a
