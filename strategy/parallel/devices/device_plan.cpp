@@ -28,6 +28,30 @@ struct Share {
 };
 
 /// Plans a program for one placement and one cut.
+/// The refusal of a device's budget or, without one, of the budget of all devices.
+class Refusal final : public BudgetError {
+ public:
+  Refusal(std::optional<std::size_t> device, Bytes budget, Bytes least, std::size_t devices = 0)
+      : BudgetError("[devices] " +
+                        (device ? "device " + std::to_string(*device) + " needs"
+                                : std::to_string(devices) + " devices need") +
+                        " a budget of " + std::to_string(least) + " bytes" +
+                        (device ? "" : " together") + ", not " + std::to_string(budget) +
+                        (device ? "; raise its budget, or place less on it"
+                                : "; raise the budgets, or use smaller micro-batches"),
+                    budget, least),
+        device_(device),
+        devices_(devices) {}
+
+  std::optional<std::size_t> device() const { return device_; }
+  /// The same one, with another budget that is enough.
+  Refusal naming(Bytes least) const { return {device_, budget(), least, devices_}; }
+
+ private:
+  std::optional<std::size_t> device_;
+  std::size_t devices_;
+};
+
 class PlacementPlanner {
  public:
   PlacementPlanner(const DeviceRequest& request, DeviceCut cut, PiecePrograms& programs)
@@ -166,13 +190,7 @@ class PlacementPlanner {
       least_of_all += least[d];
       more_of_all += more(d);
     }
-    if (all < least_of_all) {
-      throw BudgetError("[devices] " + std::to_string(devices_) + " devices need a budget of " +
-                            std::to_string(least_of_all) + " bytes together, not " +
-                            std::to_string(all) +
-                            "; raise the budgets, or use smaller micro-batches",
-                        all, least_of_all);
-    }
+    if (all < least_of_all) throw Refusal({}, all, least_of_all, devices_);
     const double part = more_of_all == 0 ? 0
                                          : static_cast<double>(all - least_of_all) /
                                                static_cast<double>(more_of_all);
@@ -214,12 +232,7 @@ class PlacementPlanner {
   }
 
   [[noreturn]] void refuse(std::size_t device) {
-    const Bytes least = smallest(device);
-    throw BudgetError("[devices] device " + std::to_string(device) + " needs a budget of " +
-                          std::to_string(least) + " bytes, not " +
-                          std::to_string(budgets_[device]) +
-                          "; raise its budget, or place less on it",
-                      budgets_[device], least);
+    throw Refusal(device, budgets_[device], smallest(device));
   }
 
   DevicePlan put_together(std::vector<Share> shares) const {
@@ -344,15 +357,13 @@ std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Element
   return cuts;
 }
 
-}  // namespace
-
-DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
-  const PiecePrograms::Session session(programs);
-  const Elements elements(request.program);
+/// Plans within the budgets of the request, or throws the refusal that names the least.
+DevicePlan plan_within(const DeviceRequest& request, const Elements& elements,
+                       PiecePrograms& programs) {
   constexpr double more = 1.05;
   double fastest = std::numeric_limits<double>::infinity();
   std::vector<DevicePlan> plans;
-  std::optional<BudgetError> too_small;
+  std::optional<Refusal> too_small;
   std::exception_ptr refusal;
   for (DeviceCut& cut : possible_cuts(request, elements)) {
     try {
@@ -360,10 +371,12 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
       if (!plans.empty() && planner.seconds_without_budgets() > more * fastest) continue;
       plans.push_back(planner.plan());
       fastest = std::min(fastest, plans.back().seconds);
-    } catch (const BudgetError& error) {
+    } catch (const Refusal& error) {
       if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
-        too_small = error;
+        too_small.emplace(error);
       }
+    } catch (const BudgetError&) {  // a loop's own budget
+      refusal = std::current_exception();
     } catch (const ArgumentError&) {
       refusal = std::current_exception();
     }
@@ -376,6 +389,41 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
     if (best == nullptr || fullest(plan) < fullest(*best)) best = &plan;
   }
   return *best;
+}
+
+/// Another budget may place the program otherwise. So a refusal is asked again with the budget that
+/// it names, until that is enough or something else is too small.
+Refusal with_enough(const Refusal& first, const DeviceRequest& request, const Elements& elements,
+                    PiecePrograms& programs) {
+  std::vector<Device> devices(request.devices.begin(), request.devices.end());
+  DeviceRequest raised{request.program,        devices,      request.gradient, request.pieces,
+                       request.sums_gradients, request.kept, request.threads};
+  Bytes least = first.smallest_feasible();
+  constexpr int most_questions = 8;
+  for (int i = 0; i < most_questions; ++i) {
+    (first.device() ? devices[*first.device()].memory_budget : raised.pieces.run.memory_budget) =
+        least;
+    try {
+      plan_within(raised, elements, programs);
+      break;
+    } catch (const Refusal& next) {
+      if (next.device() != first.device() || next.smallest_feasible() <= least) break;
+      least = next.smallest_feasible();
+    }
+  }
+  return first.naming(least);
+}
+
+}  // namespace
+
+DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
+  const PiecePrograms::Session session(programs);
+  const Elements elements(request.program);
+  try {
+    return plan_within(request, elements, programs);
+  } catch (const Refusal& refusal) {
+    throw with_enough(refusal, request, elements, programs);
+  }
 }
 
 }  // namespace palimpsest

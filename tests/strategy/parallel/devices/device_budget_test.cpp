@@ -135,6 +135,33 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: with micro-batches errors name wh
   CHECK(run(model, strategy).report.devices[0].predicted_peak <= strategy.devices[0].memory_budget);
 }
 
+TEST_CASE_METHOD(SomeThreads, "device budgets: a budget that is named for a device is enough") {
+  // Where an operation runs depends on the budgets.
+  const SmallModel model = two_towers(32, 4);
+  for (const bool has_scopes : {false, true}) {
+    ExecutionStrategy strategy =
+        has_scopes ? on_devices({{.scopes = {"left"}}, {}}) : on_devices({{}, {}});
+    for (const Bytes other : {1'000, 20'000, 100'000}) {
+      strategy.devices[0].memory_budget = 5'000;
+      strategy.devices[1].memory_budget = other;
+      Bytes named[2] = {0, 0};
+      for (int refusals = 0; refusals < 3; ++refusals) {
+        try {
+          run(model, strategy);
+          break;
+        } catch (const BudgetError& error) {
+          const std::string_view message = error.what();
+          const std::size_t device = message.find("device 1 needs") != message.npos ? 1 : 0;
+          CAPTURE(has_scopes, other, refusals, message);
+          REQUIRE(named[device] == 0);
+          named[device] = error.smallest_feasible();
+          strategy.devices[device].memory_budget = named[device];
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads,
                  "device budgets: one for all is kept where computing again takes more") {
   // A value sent to a device and its adjoint there are equally large. They are live at the same
