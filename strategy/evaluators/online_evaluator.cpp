@@ -86,13 +86,15 @@ void OnlineEvaluator::refuse(const Tape& tape, const OnlineEviction::Shortage& s
   const NodeId node = shortage.node;
   const Bytes budget = options().memory_budget;
   const Bytes smallest = smallest_online_budget(graph_, reads_, shortage.bytes);
+  const NodeId last = tape.node_count() - 1;
   throw BudgetError(
       "[" + std::string(tape.operation(node).name) + "] computing " + tape.describe(node) +
-          " needs " + both_ways(shortage.bytes) +
+          (node == last ? "" : " again") + " needs " + both_ways(shortage.bytes) +
           " at once, including the values that wait for it; the budget of the tape is " +
           both_ways(budget) + "; give eager() " + both_ways(smallest) +
-          ", which fits everything recorded so far (recorded at " + to_string(tape.where(node)) +
-          ")",
+          ", which fits everything recorded so far" +
+          (node == last ? "" : ", up to " + tape.describe(last)) + " (recorded at " +
+          to_string(tape.where(node)) + ")",
       budget, smallest);
 }
 
