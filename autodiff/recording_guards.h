@@ -64,6 +64,9 @@ class [[nodiscard]] RedirectedRecording {
   /// The value outside that a value stands for while its tape is recorded by this thread, or an
   /// empty handle.
   static Var original_of(const Var& value);
+  /// A value that came here through another redirection, such as one from outside of the loop
+  /// around a loop. Empty if there was none.
+  const Var& value_from_further() const { return from_further_; }
 
  private:
   friend class Tape;
@@ -74,6 +77,7 @@ class [[nodiscard]] RedirectedRecording {
   Tape& inner_;
   StandIn stand_in_;
   StandIn original_;
+  mutable Var from_further_;
   const RedirectedRecording* before_;  // on this thread
 };
 

@@ -187,6 +187,7 @@ Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where
     require_value(standing, operation, where);
     const RedirectedRecording* const own = standing.tape().redirection();
     if (own == nullptr) throw_foreign(value, operation, where);
+    if (!(standing == value)) own->from_further_ = value;
     standing = own->stand_in_(standing);
   }
   return standing;
@@ -357,8 +358,9 @@ void Tape::resize(ValueId value, const Shape& shape) {
 }
 
 Tensor Tape::look(ValueId value) {
-  const RedirectedRecording* const own = redirection();
-  if (own != nullptr) return own->stand_in_(var(value)).value();
+  if (Tape& recorded = recording(); &recorded != this) {
+    return recorded.stand_in_for(var(value), "value", where(producer(value))).value();
+  }
   require_fixed(value, "value",
                 "return it from the recorded function and ask the Runner for it, use shape() for "
                 "sizes, and where() or while_loop() for decisions",

@@ -1,6 +1,7 @@
 #include "checkpoint/online_budget.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "checkpoint/layout.h"
 #include "checkpoint/online_eviction.h"
@@ -22,9 +23,13 @@ class DryRun final : private OnlineEviction::Host {
       auto read = reads.begin();
       const auto read_until = [&](NodeId node) {
         for (; read != reads.end() && read->nodes <= node; ++read) {
-          const ValueId value = read->value;
-          const bool known = value < graph_.value_count() && graph_.producer(value) < node;
-          if (known && eviction_.require({&value, 1})) return false;
+          std::vector<ValueId> known;
+          for (const ValueId value : read->values) {
+            if (value < graph_.value_count() && graph_.producer(value) < node) {
+              known.push_back(value);
+            }
+          }
+          if (!known.empty() && eviction_.require(known)) return false;
         }
         return true;
       };

@@ -1,15 +1,16 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "checkpoint/graph.h"
 
 namespace palimpsest {
 
-/// A read of `value` that happened during recording, when the graph had `nodes` nodes.
+/// A read of values, all at once, that happened during recording, when the graph had `nodes` nodes.
 struct OnlineRead {
   NodeId nodes;
-  ValueId value;
+  std::vector<ValueId> values;
 };
 
 /// A budget of at least `least` that suffices for online eviction (see

@@ -38,20 +38,21 @@ void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   engine_->add_collected(engine_->evaluate(tape, targets, options_));
 }
 
-Buffer EngineEvaluator::room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) {
+Buffer EngineEvaluator::room_beside(Tape& tape, Bytes held,
+                                    const std::function<Bytes(Bytes budget)>& plan) {
   const Bytes budget = options_.memory_budget;
   const Bytes whole = plan(unlimited);
-  if (budget == unlimited || whole <= budget - meter().live()) return meter().allocate(whole);
+  if (budget == unlimited) return meter().allocate(whole);
   engine_->release_arena();
+  if (whole <= budget - bytes_present(tape)) return meter().allocate(whole);
   let_go_of_present(tape);
-  const Bytes held = meter().live();
   try {
     return meter().allocate(plan(std::max<Bytes>(budget - held, 0)));
   } catch (const BudgetError& refusal) {
     const Bytes least = held + refusal.smallest_feasible();
     throw BudgetError(
-        "[value] a step of a loop, which reads a value while it is recorded, and what "
-        "it reads take " +
+        "[value] a step of a loop, which reads a value while it is recorded, and what it reads "
+        "take " +
             std::to_string(least) + " bytes, more than the budget of " + std::to_string(budget) +
             "; give the evaluator of the tape a larger one",
         budget, least);

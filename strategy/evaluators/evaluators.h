@@ -41,7 +41,8 @@ class EngineEvaluator : public Evaluator {
   /// Makes `values` present in one run, as `Var::value` does. Other values stay present unless a
   /// budget forces them out.
   void compute(Tape& tape, std::span<const ValueId> values) override;
-  Buffer room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) override;
+  Buffer room_beside(Tape& tape, Bytes held,
+                     const std::function<Bytes(Bytes budget)>& plan) override;
 
   void on_clear(Tape&) noexcept override {}
   /// Called before the engine runs or plans `tape` with the options `asked`. Returns the options to

@@ -28,7 +28,7 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
 
 void OnlineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   require_current(tape, values);
-  for (const ValueId value : values) reads_.push_back({tape.node_count(), value});
+  reads_.push_back({tape.node_count(), {values.begin(), values.end()}});
   const auto forget_temporary = [&] {
     if (tape.is_temporary()) tape_ = nullptr;
   };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "autodiff/execute.h"
 #include "checkpoint/engine_planner.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/loops/loop_ahead.h"
@@ -176,11 +177,15 @@ double DivisionSearch::reversal_seconds() const {
   return sum;
 }
 
-/// The step shares to try; the smallest possible one comes last.
+/// The step shares to try; the smallest possible one comes last. They are those of loops that are
+/// differentiated, if there are any: others get at least what they need.
 std::vector<Bytes> DivisionSearch::shares() const {
+  const bool any_differentiated = std::ranges::any_of(
+      loops_.flexible, [&](std::size_t i) { return loops_.all[i].is_differentiated(); });
   Bytes low = 0;
   Bytes high = 0;
   for (const std::size_t i : loops_.flexible) {
+    if (any_differentiated && !loops_.all[i].is_differentiated()) continue;
     low = std::max(low, smallest_share(loops_.all[i].parts(), spec_.threads));
     high = std::max(high, largest_share(loops_.all[i].parts(), spec_.threads));
   }
@@ -195,12 +200,18 @@ Bytes DivisionSearch::least_share(std::vector<Bytes> shares) const {
   const auto bytes = [&](Bytes share) {
     Bytes most = 0;
     for (const std::size_t i : loops_.flexible) {
-      most = std::max(most,
-                      bytes_beside_states(loops_.all[i].parts(), {.share = share}, spec_.threads));
+      most = std::max(most, bytes_beside_states(loops_.all[i].parts(),
+                                                {.share = share_of(i, share)}, spec_.threads));
     }
     return most;
   };
   return *std::ranges::min_element(shares, {}, bytes);
+}
+
+/// The share of a loop where `share` is that of the differentiated ones.
+Bytes DivisionSearch::share_of(std::size_t loop, Bytes share) const {
+  if (share == unlimited || loops_.all[loop].is_differentiated()) return share;
+  return std::max(share, aligned(smallest_share(loops_.all[loop].parts(), spec_.threads)));
 }
 
 void DivisionSearch::set(const LoopDivision& division) {
@@ -208,6 +219,7 @@ void DivisionSearch::set(const LoopDivision& division) {
     LoopDivision& own = loops_.divisions[i];
     const KeptValues* const values = loops_.values[i];
     own = division;
+    own.share = share_of(i, division.share);
     own.snapshots = std::min(division.snapshots, loops_.most[i]);
     own.ahead = ahead_[i];
     own.kept = 0;

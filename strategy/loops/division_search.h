@@ -45,6 +45,7 @@ class DivisionSearch {
   double reversal_seconds() const;
   std::vector<Bytes> shares() const;
   Bytes least_share(std::vector<Bytes> shares) const;
+  Bytes share_of(std::size_t loop, Bytes share) const;
   void set(const LoopDivision& division);
   Bytes keep_all_peak(const LoopDivision& division);
   double planned_cost(const LoopDivision& division);

@@ -34,8 +34,8 @@ class LoopBudgets final : public LoopStateBudgets {
   explicit LoopBudgets(Keeps keeps = Keeps::states_and_values) : keeps_(keeps) {}
 
   /// Gives the loops whose backward part is run as much memory for states as the budget leaves, or
-  /// as their own options say, and other loops none. Steps of all loops get the memory that is left
-  /// or, if that takes too much, less.
+  /// as their own options say, and other loops none. Steps of all loops take what they take without
+  /// a budget or, where that is too much, less.
   std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                      const RunOptions& options) override;
   std::optional<KeepAll> keep_all() const override;

@@ -118,24 +118,30 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
   return {part, whole.dtype};
 }
 
-/// The values of these operands that a program reads, all of them present at once.
-std::vector<Tensor> values_read(Tape& tape, const BufferProgram& program,
-                                std::span<const Var> operands) {
-  std::vector<ValueId> missing;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const ValueId value = operands[i].id();
-    if (program.reads(i) && !tape.has_value(value)) missing.push_back(value);
+/// The operands that a program reads, all of them present at once.
+struct ReadOperands {
+  ReadOperands(Tape& tape, const BufferProgram& program, std::span<const Var> operands)
+      : values(operands.size()) {
+    std::vector<ValueId> made;
+    bool is_missing = false;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (!program.reads(i) || tape.is_leaf(operands[i].node())) continue;
+      made.push_back(operands[i].id());
+      bytes += operands[i].type().bytes();
+      is_missing = is_missing || !tape.has_value(operands[i].id());
+    }
+    if (is_missing && tape.evaluator() != nullptr) {
+      const InUse::Use use(tape.in_use(), tape_use::computing, "scan");
+      tape.evaluator()->compute(tape, made);
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (program.reads(i)) values[i] = tape.value(operands[i].id());
+    }
   }
-  if (missing.size() > 1 && tape.evaluator() != nullptr) {
-    const InUse::Use use(tape.in_use(), tape_use::computing, "scan");
-    tape.evaluator()->compute(tape, missing);
-  }
-  std::vector<Tensor> values(operands.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (program.reads(i)) values[i] = tape.value(operands[i].id());
-  }
-  return values;
-}
+
+  std::vector<Tensor> values;  // by operand
+  Bytes bytes = 0;             // without leaves
+};
 
 /// Computes a value of a step from the loop's initial operands.
 void look(Tape& tape, const RecordedStep& step, ValueId value, std::span<const Var> operands,
@@ -150,13 +156,14 @@ void look(Tape& tape, const RecordedStep& step, ValueId value, std::span<const V
   };
   const Bytes whole = plan(unlimited);
   const auto plan_less = [&](Bytes budget) { return budget < whole ? plan(budget) : whole; };
-  const std::vector<Tensor> values = values_read(tape, *program, operands);
+  const ReadOperands read(tape, *program, operands);
   Buffer memory;
-  if (tape.evaluator() != nullptr) memory = tape.evaluator()->room_beside(tape, plan_less);
+  if (tape.evaluator() != nullptr)
+    memory = tape.evaluator()->room_beside(tape, read.bytes, plan_less);
   if (memory == nullptr) memory = allocate_buffer(program->workspace());
   Addresses addresses;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    addresses.push_back(program->reads(i) ? values[i].raw() : nullptr);
+    addresses.push_back(program->reads(i) ? read.values[i].raw() : nullptr);
   }
   std::int64_t number = 0;
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
@@ -190,20 +197,16 @@ void require_lasting(const Tape& tape, const RecordedStep& step,
 }
 
 /// A run records the steps of a nested loop when the enclosing loop is recorded no more. Then only
-/// the values that the enclosing loop recorded have a counterpart.
+/// values of the enclosing step have a counterpart, and `from_further` has none.
 void require_enclosed(const RecordedStep& step, const std::optional<RecordedStep>& condition,
-                      std::span<const Var> captured, const StepBody& body) {
-  if (!records_again(step, condition)) return;
-  for (const Var& value : captured) {
-    const Var outside = RedirectedRecording::original_of(value);
-    if (!outside.defined()) continue;
-    throw ArgumentError(body.name(),
-                        "a loop in a step of another loop records its steps one by one and uses " +
-                            outside.tape().describe(outside.node()) +
-                            ", which the enclosing loop did not record; make it part of the state "
-                            "of the inner loop",
-                        body.where);
-  }
+                      const Var& from_further, const StepBody& body) {
+  if (!records_again(step, condition) || !from_further.defined()) return;
+  throw ArgumentError(body.name(),
+                      "a loop in a step of another loop records its steps one by one and uses " +
+                          from_further.tape().describe(from_further.node()) +
+                          ", which the enclosing loop did not record; make it part of the state "
+                          "of the inner loop",
+                      body.where);
 }
 
 }  // namespace
@@ -253,7 +256,9 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
   for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
   require_lasting(tape, step, condition, captured, body, is_derived);
   if (!is_derived) {
-    require_enclosed(step, condition, captured, body);
+    if (count > 0 || condition) {
+      require_enclosed(step, condition, recorder.value_from_further(), body);
+    }
     require_resumable(tape, step, condition, options, body);
   }
   const auto loop =

@@ -20,7 +20,18 @@ class StepRecorder::Looking final : public Evaluator {
   void on_record(Tape&, std::uint32_t) override {}
   void on_clear(Tape&) noexcept override {}
   void compute(Tape& tape, std::span<const std::uint32_t> values) override {
-    for (const ValueId value : values) compute(tape, value);
+    made_.follows_values = true;
+    std::vector<Tensor> seen;
+    for (const ValueId value : values) {
+      seen.emplace_back(tape.shape(value), tape.dtype(value));
+      forget(tape);
+      RecordedStep until = made_;
+      until.next.clear();
+      until.outputs = {value};
+      const RecordedStep run = until.rewritten(rewrite_);
+      look_(run, run.outputs[0], seen.back().raw());
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) tape.set_buffer(values[i], seen[i].buffer());
   }
   InnerRewrite inner() const override { return rewrite_; }
   Round round() const { return round_; }
@@ -32,18 +43,6 @@ class StepRecorder::Looking final : public Evaluator {
   }
 
  private:
-  void compute(Tape& tape, ValueId value) {
-    made_.follows_values = true;
-    const Tensor seen(tape.shape(value), tape.dtype(value));
-    forget(tape);
-    RecordedStep until = made_;
-    until.next.clear();
-    until.outputs = {value};
-    const RecordedStep run = until.rewritten(rewrite_);
-    look_(run, run.outputs[0], seen.raw());
-    tape.set_buffer(value, seen.buffer());
-  }
-
   RecordedStep& made_;
   const Look& look_;
   const InnerRewrite& rewrite_;
@@ -134,6 +133,13 @@ class Redirections {
   void add(Arguments&... arguments) {
     all_.push_back(std::make_unique<RedirectedRecording>(arguments...));
   }
+  /// See `RedirectedRecording::value_from_further`.
+  Var value_from_further() const {
+    for (const auto& each : all_) {
+      if (each->value_from_further().defined()) return each->value_from_further();
+    }
+    return {};
+  }
 
  private:
   std::vector<std::unique_ptr<RedirectedRecording>> all_;
@@ -169,6 +175,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
     within.add(*body_.outer, tape, stands, original);
     for (Tape* const origin : body_.origins) within.add(*origin, tape, stands);
     recorded = f(states, parts, StepNumber(*this));
+    if (const Var value = within.value_from_further(); value.defined()) from_further_ = value;
     for (std::vector<Var>* list : {&recorded.state, &recorded.outputs}) {
       for (Var& value : *list) value = tape.here(value, body_.name(), body_.where);
     }

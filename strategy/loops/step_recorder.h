@@ -73,6 +73,9 @@ class StepRecorder {
 
   /// The given captured values, followed by others that steps used.
   std::span<const Var> captured() const { return captured_; }
+  /// A value that a step used and that is not of the tape of the loop, but of one around it. Empty
+  /// if there was none.
+  const Var& value_from_further() const { return from_further_; }
 
   /// Records `f`, which is the body or the condition.
   RecordedStep record(const LoopBody& f, std::span<const ValueType> state,
@@ -96,6 +99,7 @@ class StepRecorder {
   std::vector<Var> captured_;
   Round round_;
   RecordedStep made_;
+  Var from_further_;
   std::int64_t step_ = 0;
   bool is_late_ = false;  ///< a value was captured in a region, so the recording is incomplete
 };

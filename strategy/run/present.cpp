@@ -56,6 +56,16 @@ bool held_elsewhere(const Tape& tape, std::span<const ValueId> values) {
 
 }  // namespace
 
+Bytes bytes_present(const Tape& tape) {
+  Bytes bytes = 0;
+  for_each_storage(tape, [&](std::span<const ValueId> values) {
+    Bytes largest = 0;
+    for (const ValueId value : values) largest = std::max(largest, tape.bytes(value));
+    bytes += largest;
+  });
+  return bytes;
+}
+
 std::vector<NodeId> nodes_held_elsewhere(const Tape& tape) {
   std::vector<bool> held(tape.value_count());
   for_each_storage(tape, [&](std::span<const ValueId> values) {

@@ -11,6 +11,9 @@ namespace palimpsest {
 /// Appends the present values, except leaves and the states of loops.
 void append_present(const Tape& tape, std::vector<ValueId>& values);
 
+/// The bytes of their storage, without that of leaves.
+Bytes bytes_present(const Tape& tape);
+
 /// True if each of `some` is one of `values`.
 bool are_among(std::span<const ValueId> some, std::span<const ValueId> values);
 

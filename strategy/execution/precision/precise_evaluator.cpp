@@ -60,10 +60,11 @@ void PreciseEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   }
 }
 
-Buffer PreciseEvaluator::room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) {
+Buffer PreciseEvaluator::room_beside(Tape& tape, Bytes held,
+                                     const std::function<Bytes(Bytes budget)>& plan) {
   Computed& own = computed(tape);
   take_back(tape, own);
-  return inner_->room_beside(own.translation.tape(), plan);
+  return inner_->room_beside(own.translation.tape(), held, plan);
 }
 
 std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var> values) {

@@ -17,7 +17,8 @@ class PreciseEvaluator final : public EngineEvaluator {
 
   void on_record(Tape& tape, std::uint32_t node) override;
   void compute(Tape& tape, std::span<const ValueId> values) override;
-  Buffer room_beside(Tape& tape, const std::function<Bytes(Bytes budget)>& plan) override;
+  Buffer room_beside(Tape& tape, Bytes held,
+                     const std::function<Bytes(Bytes budget)>& plan) override;
   void on_clear(Tape& tape) noexcept override;
   InnerRewrite inner() const override { return rewrite_in(precision_); }
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;

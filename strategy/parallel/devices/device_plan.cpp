@@ -27,31 +27,39 @@ struct Share {
   Bytes peak() const { return block + beside; }
 };
 
-/// Plans a program for one placement and one cut.
 /// The refusal of a device's budget or, without one, of the budget of all devices.
 class Refusal final : public BudgetError {
  public:
-  Refusal(std::optional<std::size_t> device, Bytes budget, Bytes least, std::size_t devices = 0)
-      : BudgetError("[devices] " +
-                        (device ? "device " + std::to_string(*device) + " needs"
-                                : std::to_string(devices) + " devices need") +
-                        " a budget of " + std::to_string(least) + " bytes" +
-                        (device ? "" : " together") + ", not " + std::to_string(budget) +
-                        (device ? "; raise its budget, or place less on it"
-                                : "; raise the budgets, or use smaller micro-batches"),
-                    budget, least),
-        device_(device),
-        devices_(devices) {}
+  static Refusal of_device(std::size_t device, Bytes budget, Bytes least) {
+    const std::string message = "[devices] device " + std::to_string(device) +
+                                " needs a budget of " + std::to_string(least) + " bytes, not " +
+                                std::to_string(budget) + "; raise its budget, or place less on it";
+    return {message, budget, least, device, 0};
+  }
+  static Refusal of_all(std::size_t devices, Bytes budget, Bytes least) {
+    const std::string message = "[devices] " + std::to_string(devices) +
+                                " devices need a budget of " + std::to_string(least) +
+                                " bytes together, not " + std::to_string(budget) +
+                                "; raise the budgets, or use smaller micro-batches";
+    return {message, budget, least, {}, devices};
+  }
 
   std::optional<std::size_t> device() const { return device_; }
   /// The same one, with another budget that is enough.
-  Refusal naming(Bytes least) const { return {device_, budget(), least, devices_}; }
+  Refusal naming(Bytes least) const {
+    return device_ ? of_device(*device_, budget(), least) : of_all(devices_, budget(), least);
+  }
 
  private:
+  Refusal(const std::string& message, Bytes budget, Bytes least, std::optional<std::size_t> device,
+          std::size_t devices)
+      : BudgetError(message, budget, least), device_(device), devices_(devices) {}
+
   std::optional<std::size_t> device_;
   std::size_t devices_;
 };
 
+/// Plans a program for one placement and one cut.
 class PlacementPlanner {
  public:
   PlacementPlanner(const DeviceRequest& request, DeviceCut cut, PiecePrograms& programs)
@@ -148,6 +156,7 @@ class PlacementPlanner {
       const Bytes most = budget == unlimited ? unlimited : budget - made.beside - top;
       const OrRefusal<BufferProgramPtr> program =
           programs_.plan(pieces[p], request_.pieces, most, keep);
+      if (!program && budget == unlimited) throw program.refusal();  // a loop's own budget
       if (!program) return {};
       made.programs[p] = *program;
       made.workspaces[p] = {top, laid_out(made.programs[p]->workspace())};
@@ -190,7 +199,7 @@ class PlacementPlanner {
       least_of_all += least[d];
       more_of_all += more(d);
     }
-    if (all < least_of_all) throw Refusal({}, all, least_of_all, devices_);
+    if (all < least_of_all) throw Refusal::of_all(devices_, all, least_of_all);
     const double part = more_of_all == 0 ? 0
                                          : static_cast<double>(all - least_of_all) /
                                                static_cast<double>(more_of_all);
@@ -232,7 +241,7 @@ class PlacementPlanner {
   }
 
   [[noreturn]] void refuse(std::size_t device) {
-    throw Refusal(device, budgets_[device], smallest(device));
+    throw Refusal::of_device(device, budgets_[device], smallest(device));
   }
 
   DevicePlan put_together(std::vector<Share> shares) const {
@@ -409,6 +418,8 @@ Refusal with_enough(const Refusal& first, const DeviceRequest& request, const El
     } catch (const Refusal& next) {
       if (next.device() != first.device() || next.smallest_feasible() <= least) break;
       least = next.smallest_feasible();
+    } catch (const std::exception&) {
+      break;  // another placement has another problem
     }
   }
   return first.naming(least);

@@ -150,6 +150,7 @@ TEST_CASE("what a step reads while it is recorded is within the budget of the ev
       const Tensor found = loss_on(within, true).value();
       CHECK(same_bits(found, expected));
       CHECK(evaluator->meter().peak() <= budget);
+      CHECK(evaluator->meter().peak_reserved() <= budget);
     };
     Bytes budget = 1;
     int refusals = 0;

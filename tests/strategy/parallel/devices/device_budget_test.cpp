@@ -145,19 +145,22 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: a budget that is named for a devi
       strategy.devices[0].memory_budget = 5'000;
       strategy.devices[1].memory_budget = other;
       Bytes named[2] = {0, 0};
-      for (int refusals = 0; refusals < 3; ++refusals) {
+      int refusals = 0;
+      for (bool fits = false; !fits; ++refusals) {
         try {
           run(model, strategy);
-          break;
+          fits = true;
         } catch (const BudgetError& error) {
-          const std::string_view message = error.what();
+          const std::string message = error.what();
           const std::size_t device = message.find("device 1 needs") != message.npos ? 1 : 0;
           CAPTURE(has_scopes, other, refusals, message);
+          REQUIRE_THAT(message, Contains("device " + std::to_string(device) + " needs"));
           REQUIRE(named[device] == 0);
           named[device] = error.smallest_feasible();
           strategy.devices[device].memory_budget = named[device];
         }
       }
+      CHECK(refusals > 1);
     }
   }
 }
@@ -199,6 +202,20 @@ TEST_CASE_METHOD(SomeThreads,
     } catch (const BudgetError& error) {
       CHECK(error.smallest_feasible() > budget);
     }
+  }
+}
+
+TEST_CASE("device budgets: a loop's own budget that is too small is named") {
+  for (const bool is_scaled : {false, true}) {
+    SmallModel model = two_towers();
+    model.loss = [plain = model.loss, is_scaled](Tape& tape, std::span<const Var> p,
+                                                 std::span<const Var> batch) {
+      // A loop of a constant has no derivative.
+      const Var start = is_scaled ? sum(p[0]) : sum(batch[0]);
+      const auto step = [](const Var& x, const StepNumber&) { return sin(x) * 0.5; };
+      return plain(tape, p, batch) + 0.1 * scan(start, 3, step, {.memory_budget = 8});
+    };
+    CHECK_THROWS_WITH(run(model, on_devices({{}, {}})), Contains("own memory budget of 8 bytes"));
   }
 }
 
