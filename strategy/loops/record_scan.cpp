@@ -187,12 +187,9 @@ void require_lasting(const Tape& tape, const RecordedStep& step,
   if (!records_again(step, condition) || captured.empty() || !tape.is_temporary()) return;
   if (is_derived && !ExtractedNodes::are_on(tape)) return;
   throw ArgumentError(body.name(),
-                      is_derived
-                          ? "second derivatives of a loop that records its steps one by one and "
-                            "uses values from outside are for one device; make these values part "
-                            "of its state, or use neither stages nor devices"
-                          : "a loop in a checkpoint records its steps one by one and uses values "
-                            "from outside; make them part of its state",
+                      "a loop in a checkpoint, or second derivatives of a loop in stages or on "
+                      "devices, record its steps one by one and use values from outside; make "
+                      "these part of its state",
                       body.where);
 }
 

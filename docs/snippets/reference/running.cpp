@@ -160,7 +160,8 @@ EXAMPLE(EngineEvaluator::compute, EngineEvaluator::meter, EngineEvaluator::preci
   // → true mixed bf16
 }
 
-EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for, EngineEvaluator::hold_temporary) {
+EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for, EngineEvaluator::hold_temporary,
+        EngineEvaluator::room_beside) {
   const auto evaluator = lazy({.memory_budget = 1_MiB});
   Tape tape(evaluator);
   const Var x = tape.constant(Tensor::ones({2}));
@@ -168,6 +169,9 @@ EXAMPLE(EngineEvaluator::prepare, EngineEvaluator::computed_for, EngineEvaluator
   print(format_bytes(evaluator->prepare(tape, {.threads = 1}).memory_budget));  // → 1.00 MiB
   const auto held = evaluator->hold_temporary(tape);      // nothing: it has no tape of its own
   print(evaluator->computed_for(tape, {&x, 1})[0] == x);  // → true
+  const auto plan = [](Bytes) { return Bytes{640}; };     // what a step needs
+  print(evaluator->room_beside(tape, 0, plan) != nullptr, evaluator->meter().peak() >= 640);
+  // → true true
 }
 
 EXAMPLE(EngineEvaluator::shared_engine, EngineEvaluator::set_engine, EngineEvaluator::engine) {
