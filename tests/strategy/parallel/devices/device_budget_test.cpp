@@ -213,7 +213,7 @@ TEST_CASE("device budgets: a loop's own budget that is too small is named") {
       // A loop of a constant has no derivative.
       const Var start = is_scaled ? sum(p[0]) : sum(batch[0]);
       const auto step = [](const Var& x, const StepNumber&) { return sin(x) * 0.5; };
-      return plain(tape, p, batch) + 0.1 * scan(start, 3, step, {.memory_budget = 8});
+      return plain(tape, p, batch).loss + 0.1 * scan(start, 3, step, {.memory_budget = 8});
     };
     CHECK_THROWS_WITH(run(model, on_devices({{}, {}})), Contains("own memory budget of 8 bytes"));
   }
