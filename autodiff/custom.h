@@ -33,11 +33,11 @@ struct CustomCall {
 /// Definition of a custom operation. Its functions may be called from several threads at once, and
 /// again each time a plan recomputes a node. They must depend on their arguments only.
 ///
-/// `vjp` may record on the tape and ask for values. While a `Program` is recorded, it cannot ask for
-/// values that depend on a leaf. In the body of a loop that a run records step by step, it may ask
-/// only for values that are computed. Both throw `TapeError`. `forward`, `cost` and `workspace` may
-/// use other tapes with other evaluators. They get a `TapeError` where they change the tape of the
-/// node.
+/// `vjp` may record on the tape and ask for values. While a `Program` is recorded, it cannot ask
+/// for values that depend on a leaf. In the body of a loop that a run records step by step, it may
+/// ask only for values that are computed. Both throw `TapeError`. `forward`, `cost` and `workspace`
+/// may use other tapes with other evaluators. They get a `TapeError` where they change the tape of
+/// the node.
 struct CustomDefinition {
   std::string name;  ///< for messages, reports and graph drawings
   /// Computes the output types from the input types. It may throw any exception for inputs that do
