@@ -33,8 +33,8 @@ class PartOutputs {
     StagedUpdates updates = {};
   };
   /// Joins the outputs as `type_of_output` says, and releases those of the parts one after the
-  /// other. Call it once. The last ones are the values of `updates`: each target gets the mean over the examples.
-  /// Throws as `type_of_output`.
+  /// other. Call it once. The last ones are the values of `updates`: each target gets the mean over
+  /// the examples. Throws as `type_of_output`.
   Joined join(std::span<const Tape::Update> updates);
   /// Likewise, with the updates applied.
   std::vector<Tensor> finish(std::span<const Tape::Update> updates);

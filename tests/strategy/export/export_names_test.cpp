@@ -46,7 +46,8 @@ TEST_CASE("names that differ only in capitals have one macro, so they differ", "
         "MASK");
   check({.arguments = {{"PROGRAM_H", pair.x}}}, "PROGRAM_H");
   check({.arguments = {{"PROGRAM_OUT_OF_RANGE", pair.x}}}, "PROGRAM_OUT_OF_RANGE");
-  check({.arguments = {{"mask", pair.x}, {"PROGRAM_MASK_ELEMENTS", pair.y}}}, "PROGRAM_MASK_ELEMENTS");
+  check({.arguments = {{"mask", pair.x}, {"PROGRAM_MASK_ELEMENTS", pair.y}}},
+        "PROGRAM_MASK_ELEMENTS");
   for (const char* macro : {"HUGE_VAL", "EOF", "stdin", "errno", "EINTR", "M_PIl", "unix"}) {
     check({.arguments = {{macro, pair.x}}}, macro);
   }
