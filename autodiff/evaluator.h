@@ -32,11 +32,11 @@ class Evaluator {
   virtual void on_record(Tape& tape, std::uint32_t node) = 0;
   /// Makes the values present on the tape, all at once.
   virtual void compute(Tape& tape, std::span<const std::uint32_t> values) = 0;
-  /// Memory for what is run beside the tape's values, such as a step of a loop that reads a value
-  /// while it is recorded. `held` are bytes of values that it reads. `plan` returns the bytes that
-  /// it takes if it is planned within a budget, and throws `BudgetError` if that is too small. An
-  /// evaluator with a budget plans it within what its values leave, and drops them if that is too
-  /// little. Null: the caller allocates what it needs without a budget.
+  /// Memory to run something in addition to the tape's values: a step of a loop that reads a value
+  /// while it is recorded. `held` are the bytes of values that it reads. `plan` returns the bytes
+  /// that it takes if it is planned within a budget, and throws `BudgetError` if that is too small.
+  /// An evaluator with a budget plans it within the bytes that its values leave. If these are too
+  /// few, it drops the values. Null: the caller allocates the memory without a budget.
   virtual Buffer room_beside(Tape& tape, Bytes held,
                              const std::function<Bytes(Bytes budget)>& plan) {
     (void)tape;

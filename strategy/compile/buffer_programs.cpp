@@ -23,14 +23,14 @@ bool may_come_again(const Tape& tape) {
   return true;
 }
 
+}  // namespace
+
 bool holds_loops(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (tape.operation(node).has_state_budget) return true;
   }
   return false;
 }
-
-}  // namespace
 
 OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_ptr<Tape>& tape,
                                                             const BufferInterface& interface,

@@ -10,6 +10,9 @@
 
 namespace palimpsest {
 
+/// Whether a loop, or a backward part of one, was recorded on the tape.
+bool holds_loops(const Tape& tape);
+
 /// The cache of programs that run on buffers, by tape, interface, budget, planner and number of
 /// threads. It also keeps refusals of budgets. Use it from one thread at a time.
 class BufferPrograms {

@@ -26,7 +26,7 @@ constexpr std::string_view other_functions_and_types =
     "uint_least32_t uint_least64_t uint_fast8_t uint_fast16_t uint_fast32_t uint_fast64_t "
     "intmax_t uintmax_t intptr_t uintptr_t";
 
-/// Those of <regexp.h>, which is gone.
+/// Symbols of <regexp.h>, a header that glibc no longer has.
 constexpr std::string_view undeclared_symbols = "advance loc1 loc2 locs step";
 
 /// Macros with parameters. Programs may include their headers before the exported one.

@@ -65,15 +65,8 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
   return report;
 }
 
-bool has_loops(const Tape& tape) {
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (tape.operation(node).has_state_budget) return true;
-  }
-  return false;
-}
-
 std::vector<RecordedLoop> loops_of(const Tape& tape, const ProgramSpec& spec) {
-  if (!has_loops(tape)) return {};
+  if (!holds_loops(tape)) return {};
   const Needs needs(tape, spec.targets, spec.held);
   return needed_loops(tape, needs.needed);
 }

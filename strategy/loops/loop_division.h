@@ -59,7 +59,7 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 /// small for the smallest step budget and, if there are any, for one state.
 LoopDivision own_division(const LoopParts& parts, int threads);
 
-/// The division of a loop that no budget limits: it holds all states, if it is differentiated, and
+/// The division of a loop that no budget limits. If it is differentiated, it holds all states. It
 /// keeps up to 1 GiB of `values` of the last steps, unless that is null.
 LoopDivision whole_division(const LoopParts& parts, const KeptValues* values);
 

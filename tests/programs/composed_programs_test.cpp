@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -106,64 +108,45 @@ TEST_CASE("a budget that is named is enough to count what the means of parts div
   });
 }
 
-TEST_CASE("what the passes make of random programs keeps to their specifications") {
-  constexpr std::uint64_t programs = 100;
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules, first_with_weights}) {
-    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+/// Checks so many programs from each of the seeds. `problem_of` returns what is wrong with one.
+template <class ProblemOf>
+void check_programs(std::uint64_t count, std::initializer_list<std::uint64_t> firsts,
+                    ProblemOf problem_of) {
+  for (const std::uint64_t first : firsts) {
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
       const ProgramText text = program_of(seed);
-      const auto problem = broken_pass_in(text);
+      const std::optional<std::string> problem = problem_of(text);
       INFO("program " << to_string(text) << "\n" << problem.value_or(""));
       CHECK_FALSE(problem.has_value());
     }
   }
+}
+
+TEST_CASE("what the passes make of random programs keeps to their specifications") {
+  check_programs(100, {1, first_with_modules, first_with_weights}, broken_pass_in);
 }
 
 TEST_CASE("results of random programs outlive what made them, and their Vars become errors") {
-  const auto programs = static_cast<std::uint64_t>(cases(200));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
-    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
-      const ProgramText text = program_of(seed);
-      const auto problem = problem_of_lifetimes(text, reference_of(text));
-      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
-      CHECK_FALSE(problem.has_value());
-    }
-  }
+  check_programs(
+      static_cast<std::uint64_t>(cases(200)), {1, first_with_modules},
+      [](const ProgramText& text) { return problem_of_lifetimes(text, reference_of(text)); });
 }
 
 TEST_CASE("random programs have the same bits where functions of the user misbehave") {
-  const auto programs = static_cast<std::uint64_t>(cases(400));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
-    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
-      const ProgramText text = program_of(seed);
-      const auto problem = problem_of_misuse(text, reference_of(text));
-      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
-      CHECK_FALSE(problem.has_value());
-    }
-  }
+  check_programs(
+      static_cast<std::uint64_t>(cases(400)), {1, first_with_modules},
+      [](const ProgramText& text) { return problem_of_misuse(text, reference_of(text)); });
 }
 
 TEST_CASE("random programs have the same values within any budget without derivatives") {
-  const auto programs = static_cast<std::uint64_t>(cases(200));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_nesting}) {
-    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
-      const ProgramText text = program_of(seed);
-      const auto problem = problem_of_values(text, reference_of(text));
-      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
-      CHECK_FALSE(problem.has_value());
-    }
-  }
+  check_programs(
+      static_cast<std::uint64_t>(cases(200)), {1, first_with_nesting},
+      [](const ProgramText& text) { return problem_of_values(text, reference_of(text)); });
 }
 
 TEST_CASE("random programs have second and third derivatives along any direction") {
-  const auto programs = static_cast<std::uint64_t>(cases(300));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_nesting}) {
-    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
-      const ProgramText text = program_of(seed);
-      const auto problem = problem_of_directions(text);
-      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
-      CHECK_FALSE(problem.has_value());
-    }
-  }
+  check_programs(static_cast<std::uint64_t>(cases(300)), {1, first_with_nesting},
+                 problem_of_directions);
 }
 
 TEST_CASE("random programs have the same bits by schedules of their graphs, through files") {

@@ -112,7 +112,7 @@ class Runs {
         require(error.smallest_feasible() > error.budget(),
                 "a budget of " + std::to_string(error.budget()) + " is refused, and " + then +
                     " is named");
-        // What a loop reads while it is recorded is computed before the rest is known.
+        // Values that a loop reads while it is recorded are computed before the rest is known.
         const bool comes_later =
             reads_values_ || (is_lazy ? reached_.first > before.first
                                       : cell_.precision || cell_.hybrid_parts || reached_ > before);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "checkpoint/planners/planning.h"
+#include "strategy/compile/buffer_programs.h"
 #include "strategy/compile/fusion/needs.h"
 #include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/lowered_forms.h"
@@ -28,13 +29,6 @@ struct WithGradients {
   std::vector<ValueId> targets;
   NodeId backward_begins = 0;
 };
-
-bool has_loops(const Tape& tape) {
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (tape.operation(node).has_state_budget) return true;
-  }
-  return false;
-}
 
 void verify_plan(const Tape& tape, const std::shared_ptr<const Lowered>& lowered,
                  const Plan& plan) {
@@ -126,7 +120,7 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
     }
   }
   constexpr NodeId planned_at_once = 83;  // see `few_nodes` in plan_improvement.cpp
-  if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
+  if (program.tape.node_count() > planned_at_once || holds_loops(program.tape)) return {};
   double least = std::numeric_limits<double>::infinity();
   // Others for each program. Each is planned anew, which takes a large part of the time of a check.
   const int first = 4 + static_cast<int>(text.seed % 3);
@@ -167,7 +161,7 @@ std::optional<std::string> problem_through_files(const ProgramText& text, double
       const ComposedProgram program = compose(tape, text);
       if (program.reads_values) return {};  // schedules are for tapes that have computed nothing
       write_graph(program.loss, graph_path, options);
-      loops = has_loops(tape);
+      loops = holds_loops(tape);
     }
     const Graph graph = read_graph(graph_path);
     const std::optional<Plan> found = find_plan(graph, *quick(), options.memory_budget);

@@ -29,8 +29,8 @@ constexpr std::uint64_t first_with_columns = 21'000'000;
 /// Losses of programs of this seed and later ones have means over weights.
 constexpr std::uint64_t first_with_weights = 22'000'000;
 
-/// Programs of this seed and later ones have loops in loops, loops whose steps differ, so that they
-/// are recorded one by one, and derivatives by values that are no leaves.
+/// Programs of this seed and later ones have loops in loops, and derivatives by values that are no
+/// leaves. Steps of some loops differ, so they are recorded one by one.
 constexpr std::uint64_t first_with_nesting = 24'000'000;
 
 /// The program of a seed: 1 to 24 steps; from `first_with_modules` on, one in eight has more than

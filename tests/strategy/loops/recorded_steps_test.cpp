@@ -317,7 +317,7 @@ TEST_CASE("a nested loop whose steps differ captures only what the enclosing loo
   const auto recorded = [](Tape& tape, From from) {
     const Var w = tape.parameter(wave(4));
     return scan(tape.parameter(wave(4)), 3, [&tape, w, from](const Var& x, const StepNumber&) {
-      // What `find_leaf` returns is of the enclosing step.
+      // The leaf that `find_leaf` returns belongs to the enclosing step.
       const Var weight = from == From::enclosing ? w * 1.0
                          : from == From::found   ? tape.find_leaf(w.value())
                                                  : w;
