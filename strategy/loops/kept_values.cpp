@@ -4,7 +4,6 @@
 
 #include "autodiff/trace.h"
 #include "checkpoint/tape_graph.h"
-#include "strategy/loops/loop_operation.h"
 
 namespace palimpsest {
 namespace {
@@ -185,7 +184,6 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
     const auto at = std::ranges::find(results, result) - results.begin();
     program.donations.push_back({*(program.arguments.end() - from_end), program.results[at]});
   }
-  take_state_budgets(*tape);
   return {tape, std::move(program)};
 }
 

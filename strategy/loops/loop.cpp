@@ -7,6 +7,7 @@
 #include "strategy/base/cache_limit.h"
 #include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_budgets.h"
+#include "strategy/loops/loop_operation.h"
 
 namespace palimpsest {
 namespace {
@@ -76,6 +77,8 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mute
       interface_(std::move(interface)),
       programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
   const std::lock_guard lock(*mutex_);
+  // What loops in the step cost must not depend on the plan that the tape was last given.
+  take_state_budgets(*tape_);
   const Graph graph = graph_of(*tape_, interface_.results);
   for (const NodeId node : graph.needed_nodes()) {
     const Cost cost = cost_of(NodeView(tape_->nodes(), node));

@@ -1,6 +1,7 @@
 #include <functional>
 #include <vector>
 
+#include "checkpoint/node_seconds.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
@@ -254,6 +255,32 @@ TEST_CASE("a loop in a loop shares the budget of a step") {
     CAPTURE(budget);
     CHECK(same_bits(run(budget, nullptr), expected));
   }
+}
+
+/// Seconds of the operations that are recorded from `first` on.
+double seconds_from(const Tape& tape, NodeId first) {
+  double seconds = 0;
+  for (NodeId node = first; node < tape.node_count(); ++node) {
+    seconds += seconds_of(NodeView(tape.nodes(), node), Machine{});
+  }
+  return seconds;
+}
+
+TEST_CASE("what a loop in a loop costs does not depend on the budgets that it had before") {
+  Tape tape;
+  const Var x = tape.parameter(wave(100));
+  const Var c = tape.parameter(number(0.01));
+  const Var loss = sum(scan(x, 10, [&](const Var& u, const StepNumber&) {
+    return scan(u, 10, [&](const Var& v, const StepNumber&) { return long_step(v, c); });
+  }));
+  const NodeId begin = tape.node_count();
+  gradient(loss, x);
+  const double seconds = seconds_from(tape, begin);
+  const auto run = [&](Bytes budget) { evaluate(loss, {.memory_budget = budget}); };
+  run(smallest_of(run));
+  const NodeId again = tape.node_count();
+  gradient(loss, x);
+  CHECK(seconds_from(tape, again) == seconds);
 }
 
 }  // namespace
