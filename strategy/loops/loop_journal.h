@@ -116,7 +116,10 @@ class LoopJournal {
   /// The loop has ended, although no backward part has taken the journal. `hashes` as below.
   void finish(std::span<std::uint64_t> hashes) {
     if (!has_records()) return;
-    if (!is_finished()) record(true, [&] { put_hashes(hashes); });
+    if (!is_finished()) {
+      position.adjoints = 0;  // a backward part that an earlier process began has no results
+      record(true, [&] { put_hashes(hashes); });
+    }
     leave();
   }
 

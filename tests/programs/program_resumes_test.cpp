@@ -47,6 +47,13 @@ TEST_CASE("attributes of all operations are described by numbers, also those of 
   }
 }
 
+TEST_CASE("a backward part that an earlier process began starts afresh after another has ended") {
+  const ProgramText text = text_of("25254812:0,1,2,3,4,5");
+  const Cell cell = cell_of(text.seed, 1);
+  REQUIRE(cell.resumes);
+  CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+}
+
 TEST_CASE("random programs with loops continue where their runs were ended") {
   int checked = 0;
   const std::uint64_t programs = 20 + static_cast<std::uint64_t>(cases(1000));
