@@ -322,28 +322,15 @@ Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& op
 
 namespace {
 
-/// Restores, on destruction, values that `Recorded` drops. Values that stay are not held, since
-/// holding them would make them belong to the user.
-class Kept {
- public:
-  explicit Kept(const LossAndOutputs& values) : tape_(values.loss.tape()) {
-    std::vector<ValueId> present;
-    append_present(tape_, present);
-    if (!are_among(present, computed_values(values))) return;
-    for (const ValueId value : present) buffers_.emplace_back(value, tape_.buffer(value));
-  }
-  ~Kept() {
-    for (auto& [value, buffer] : buffers_) {
-      if (!tape_.has_value(value)) tape_.set_buffer(value, std::move(buffer));
-    }
-  }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
-
- private:
-  Tape& tape_;
-  std::vector<std::pair<ValueId, Buffer>> buffers_;
-};
+/// Restores values that `Recorded` drops. Values that stay are not held, since holding them would
+/// make them belong to the user.
+std::optional<RestoredValues> restored_after(const LossAndOutputs& values) {
+  Tape& tape = values.loss.tape();
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  if (!are_among(present, computed_values(values))) return {};
+  return std::optional<RestoredValues>(std::in_place, tape, present);
+}
 
 /// The tape in whose place `tape` is computed, if it is another one.
 Tape* other_than(const Tape& tape, Tape& recorded) {
@@ -363,7 +350,7 @@ decltype(auto) ask_of_backward(const LossAndOutputs& values, const RunOptions& o
   const InUse::Use use(tape.in_use(), tape_use::asking, operation, &where);
   EngineEvaluator& evaluator = evaluator_of(tape, operation, where);
   const RunOptions run = evaluator.prepare(tape, options);
-  const Kept kept(computed);
+  const std::optional<RestoredValues> restored = restored_after(computed);
   const Recorded recorded(computed, other_than(tape, recorded_tape), run, where);
   return ask(evaluator.engine(), tape, recorded, run);
 }

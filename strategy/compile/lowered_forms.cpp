@@ -7,16 +7,9 @@
 
 namespace palimpsest {
 
-void LoweredForms::follow(const Tape& tape, const ProgramSpec& spec) {
-  if (!simplification_.holds(tape)) simplify(tape, spec, &simplification_);
-}
-
-void LoweredForms::simplify(const Tape& tape, const ProgramSpec& spec,
-                            const Simplification* before) {
-  const Needs needs(tape, spec.targets, spec.held, spec.afresh);
-  simplification_ = Simplification(tape, needs, spec.backward_begins, before);
-  for (auto& form : forms_) form[true] = nullptr;
-}
+LoweredForms::LoweredForms(const Tape& tape, const ProgramSpec& spec, const LoweredForms* before)
+    : simplification_(tape, Needs(tape, spec.targets, spec.held, spec.afresh), spec.backward_begins,
+                      before == nullptr ? nullptr : &before->simplification_) {}
 
 const std::shared_ptr<const Lowered>& LoweredForms::get(const Tape& tape, const ProgramSpec& spec,
                                                         GraphForm form) {

@@ -11,14 +11,12 @@ namespace palimpsest {
 /// demand: fused or not, simplified or as recorded.
 class LoweredForms {
  public:
-  /// Simplifies the tape.
-  LoweredForms(const Tape& tape, const ProgramSpec& spec) { simplify(tape, spec, nullptr); }
+  /// Simplifies the tape. `before`, if any, is of a tape of the same structural fingerprint whose
+  /// attributes may differ; then only simplifications that hold for both are made.
+  LoweredForms(const Tape& tape, const ProgramSpec& spec, const LoweredForms* before = nullptr);
 
-  /// Adapts to a tape of the same structural fingerprint whose attributes may differ. Drops
-  /// simplifications that depend on different attributes, and the forms made with them.
-  void follow(const Tape& tape, const ProgramSpec& spec);
-  /// The program in a form, `Lowered::fused` or `Lowered::unfused`. `tape` and `spec` are those
-  /// last given to the constructor or `follow`.
+  /// The program in a form, `Lowered::fused` or `Lowered::unfused`. `tape` and `spec` are those of
+  /// the constructor, or of a tape for which the simplification holds.
   const std::shared_ptr<const Lowered>& get(const Tape& tape, const ProgramSpec& spec,
                                             GraphForm form);
 
@@ -33,8 +31,6 @@ class LoweredForms {
   Bytes bytes() const;
 
  private:
-  void simplify(const Tape& tape, const ProgramSpec& spec, const Simplification* before);
-
   Simplification simplification_;
   std::shared_ptr<const Lowered> forms_[2][2];  // by `fuse`, `simplify`
 };

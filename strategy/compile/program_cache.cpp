@@ -44,14 +44,26 @@ const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const Progra
   }
   put(spec.afresh);
 
-  const auto same = std::ranges::find_if(
-      programs_, [&](const auto& program) { return program->fingerprint == fingerprint_; });
+  // A program that was simplified more stays for the tapes that it holds for, whose plans must not
+  // change. Constants that change every time soon have one that holds for all of them.
+  auto same = programs_.end();
+  const LoweredForms* simplest = nullptr;
+  for (auto each = programs_.begin(); each != programs_.end(); ++each) {
+    if ((*each)->fingerprint != fingerprint_) continue;
+    const Simplification& made = (*each)->forms.simplification();
+    const auto is_less = [&](const LoweredForms& other) {
+      return made.size() < other.simplification().size();
+    };
+    if (simplest == nullptr || is_less(*simplest)) simplest = &(*each)->forms;
+    const bool is_better = same == programs_.end() || !is_less((*same)->forms);
+    if (is_better && made.holds(tape)) same = each;
+  }
   if (same != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, same);
-    programs_.front()->forms.follow(tape, spec);
   } else {
-    programs_.push_front(std::make_shared<CachedProgram>(CachedProgram{
-        fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_, pace_, plans_compete_)}));
+    programs_.push_front(std::make_shared<CachedProgram>(
+        CachedProgram{fingerprint_, LoweredForms(tape, spec, simplest),
+                      PlanVersions(plannings_, pace_, plans_compete_)}));
     keep_within_limits();
   }
   return programs_.front();

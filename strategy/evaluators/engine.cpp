@@ -14,6 +14,7 @@
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/compile.h"
 #include "strategy/compile/form_choice.h"
+#include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/evaluators/collected_runs.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/evaluators/result_cache.h"
@@ -32,14 +33,13 @@ bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   return are_among(others, values);
 }
 
-/// The nodes and bytes of a program, its targets, where its backward part begins, and its budget.
-using ProgramWithin = std::tuple<NodeId, Bytes, std::vector<ValueId>, NodeId, Bytes>;
+/// The hash of a program's structure, its targets, where its backward part begins, and its budget.
+using ProgramWithin = std::tuple<std::uint64_t, std::vector<ValueId>, NodeId, Bytes>;
 
 ProgramWithin program_within(const Tape& tape, std::span<const ValueId> targets,
-                             NodeId backward_begins, Bytes budget) {
-  Bytes bytes = 0;
-  for (ValueId value = 0; value < tape.value_count(); ++value) bytes += tape.bytes(value);
-  return {tape.node_count(), bytes, {targets.begin(), targets.end()}, backward_begins, budget};
+                             NodeId backward_begins, const RunOptions& options) {
+  const std::uint64_t program = hash_of_structure(tape, std::max(options.threads, 1));
+  return {program, {targets.begin(), targets.end()}, backward_begins, options.memory_budget};
 }
 
 /// The first run of a program, which found no results and kept none.
@@ -142,7 +142,15 @@ struct Engine::State {
                                  .free_memory = &free,
                                  .kept = runner.memory().kept() + spare_bytes(),
                                  .log = log};
-    return use(compile(tape, spec, options, context).take(), spec);
+    OrRefusal<Compilation> compiled = compile(tape, spec, options, context);
+    std::vector<ValueId> present;
+    if (!compiled && !afresh) append_present(tape, present);
+    if (present.empty()) return use(std::move(compiled).take(), spec);
+    // As in a run, which drops them.
+    const RestoredValues restored(tape, present);
+    let_go_of_present(tape);
+    const ProgramSpec without = spec_for(targets, backward_begins, options, {});
+    return use(compile(tape, without, options, context).take(), without);
   }
 };
 
@@ -219,8 +227,7 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
                                       NodeId backward_begins, const RunOptions& options) {
   constexpr std::size_t most_programs = 64;
   if (first_runs.size() > most_programs) first_runs.clear();
-  const ProgramWithin program =
-      program_within(tape, targets, backward_begins, options.memory_budget);
+  const ProgramWithin program = program_within(tape, targets, backward_begins, options);
   const auto known = first_runs.find(program);
   const bool is_known = known != first_runs.end();
   if (is_known && !known->second) {

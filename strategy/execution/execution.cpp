@@ -19,6 +19,7 @@
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/updates.h"
+#include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/execution/batch_cut.h"
 #include "strategy/execution/recorded_parts.h"
 #include "strategy/execution/replica.h"
@@ -120,8 +121,10 @@ struct Execution::State {
     const bool is_lazy = strategy.mode == ExecutionMode::lazy;
     const bool has_more_checks =
         counts_now || cut.replicas > 1 || (is_lazy && parts.have_two_sizes());
-    const std::pair now(parts.total_examples(), cut.options.memory_budget);
-    if (!has_more_checks || strategy.run.memory_budget == unlimited || known_to_fit == now) return;
+    if (!has_more_checks || strategy.run.memory_budget == unlimited) return;
+    const Fit now{hash_of_structure(parts[0].loss.tape(), threads), parts.total_examples(),
+                  cut.options.memory_budget};
+    if (known_to_fit == now) return;
     std::vector<int> checked{0};
     for (int part = 1; counts_now && part < cut.parts(); ++part) checked.push_back(part);
     if (!counts_now && parts.have_two_sizes()) {
@@ -286,7 +289,14 @@ struct Execution::State {
   std::optional<Pipeline> pipeline;
   std::vector<Replica> replicas;
   BatchCut cut;
-  std::optional<std::pair<std::int64_t, Bytes>> known_to_fit;  // examples, a replica's budget
+  /// A batch whose parts fit.
+  struct Fit {
+    std::uint64_t program;  ///< `hash_of_structure` of the first part
+    std::int64_t examples;
+    Bytes budget;  ///< of a replica
+    bool operator==(const Fit&) const = default;
+  };
+  std::optional<Fit> known_to_fit;
   Tape& counted_gradients() { return pipeline ? pipeline->gradient_count() : gradient_count; }
   Tape& counted_values() { return pipeline ? pipeline->value_count() : value_count; }
 

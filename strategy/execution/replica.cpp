@@ -7,6 +7,7 @@
 #include "strategy/base/loss_counts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
+#include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/differentiate.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
@@ -35,12 +36,6 @@ std::shared_ptr<EngineEvaluator> evaluator_for(const ExecutionStrategy& strategy
   evaluator->set_engine(std::move(engine));
   if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
   return evaluator;
-}
-
-Bytes bytes_of(const Tape& tape) {
-  Bytes bytes = 0;
-  for (ValueId value = 0; value < tape.value_count(); ++value) bytes += tape.bytes(value);
-  return bytes;
 }
 
 }  // namespace
@@ -122,13 +117,12 @@ void Replica::drop_values(const LossAndOutputs& values) { drop_computed(*evaluat
 template <class Run>
 auto Replica::within_least(const Var& loss, Run run) {
   if (!has_fraction_) return run(options_);
-  const std::uint32_t nodes = loss.tape().node_count();
-  const Bytes bytes = bytes_of(loss.tape());
-  if (!least_ || least_->nodes != nodes || least_->bytes != bytes) {
+  const std::uint64_t program = hash_of_structure(loss.tape(), std::max(options_.threads, 1));
+  if (!least_ || least_->program != program) {
     try {
       return run(options_);
     } catch (const BudgetError& error) {
-      least_ = {nodes, bytes, error.smallest_feasible()};
+      least_ = {program, error.smallest_feasible()};
     }
   }
   // Without a limit of its own, it plans the first run in full, as an estimate does.

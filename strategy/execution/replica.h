@@ -86,11 +86,10 @@ class Replica {
   std::vector<Tape*> unfinished_;  // their computation has not finished
   Report report_;
   Bytes held_ = 0;  // bytes of earlier results that users still hold
-  /// The smallest feasible budget for a program of this many nodes and bytes, where the checkpoint
-  /// fraction gave too small a budget.
+  /// The smallest feasible budget for a program, where the checkpoint fraction gave too small a
+  /// budget.
   struct Least {
-    std::uint32_t nodes;
-    Bytes bytes;
+    std::uint64_t program;  ///< `hash_of_structure`
     Bytes budget;
   };
   std::optional<Least> least_;

@@ -133,6 +133,7 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
   std::vector<std::uint64_t> fingerprint;
   append_fingerprint(tape, spec.threads, fingerprint);
   const auto put = [&](auto word) { fingerprint.push_back(static_cast<std::uint64_t>(word)); };
+  put(spec.threads);
   put(spec.targets.size());
   for (const ValueId target : spec.targets) put(target);
   for (const NodeId node : spec.held) put(node);
@@ -141,6 +142,9 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
     const LoopOptions& own = loop.loop().options();
     put(own.memory_budget);
     put(own.resume.empty() ? 0 : 1);
+    for (const LoopPosition* const found : positions_in_journals(loop.parts())) {
+      for (const Bytes bytes : {found->room, found->share, found->run_budget}) put(bytes);
+    }
     put(int{own.spill_options.compress} << 4 | int{own.check} << 3 | int{!own.spill.empty()} << 2 |
         static_cast<int>(own.codec));
     const DiskCosts costs = own.disk_costs.value_or(DiskCosts{-1, -1});

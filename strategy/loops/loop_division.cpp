@@ -174,17 +174,25 @@ LoopDivision own_division(const LoopParts& parts, int threads, const KeptValues*
   return keeping;
 }
 
-std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,
-                                                int threads) {
-  const Loop& loop = parts.loop;
-  if (loop.resume() == nullptr || !parts.are_differentiated()) return {};
+std::vector<const LoopPosition*> positions_in_journals(const LoopParts& parts) {
+  const LoopResume* const resume = parts.loop.resume();
+  if (resume == nullptr || !parts.are_differentiated()) return {};
   std::vector<std::string> names{LoopResume::with_states};
   for (const LoopGradient* gradient : parts.gradients) {
     names.push_back(LoopResume::gradient(gradient->number()));
   }
+  std::vector<const LoopPosition*> positions;
   for (const std::string& name : names) {
-    const LoopPosition* const found = loop.resume()->found(name);
-    if (found == nullptr || found->run_budget != run_budget) continue;
+    if (const LoopPosition* const found = resume->found(name)) positions.push_back(found);
+  }
+  return positions;
+}
+
+std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,
+                                                int threads) {
+  const Loop& loop = parts.loop;
+  for (const LoopPosition* const found : positions_in_journals(parts)) {
+    if (found->run_budget != run_budget) continue;
     if (found->room < snapshot_bytes(0, loop)) continue;
     const LoopDivision division{.snapshots = snapshots_in(found->room, loop),
                                 .share = found->share};

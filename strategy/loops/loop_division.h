@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "strategy/loops/loop_journal.h"
 #include "strategy/loops/loop_layout.h"
 
 namespace palimpsest {
@@ -67,6 +68,8 @@ LoopDivision whole_division(const LoopParts& parts, const KeptValues* values);
 /// steps, unless that is null. Without a budget, `whole_division`.
 LoopDivision own_division(const LoopParts& parts, int threads, const KeptValues* values);
 
+/// How far an earlier process came, for each of these parts with a journal that can be continued.
+std::vector<const LoopPosition*> positions_in_journals(const LoopParts& parts);
 /// How a killed process divided the memory of a loop, if one of these parts has a journal that can
 /// be continued within the same budgets. The schedule depends on the number of states.
 std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,

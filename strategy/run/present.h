@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "autodiff/tape.h"
@@ -10,6 +11,25 @@ namespace palimpsest {
 
 /// Appends the present values, except leaves and the states of loops.
 void append_present(const Tape& tape, std::vector<ValueId>& values);
+
+/// Puts values back, on destruction, that were dropped since.
+class [[nodiscard]] RestoredValues {
+ public:
+  RestoredValues(Tape& tape, std::span<const ValueId> values) : tape_(tape) {
+    for (const ValueId value : values) buffers_.emplace_back(value, tape.buffer(value));
+  }
+  ~RestoredValues() {
+    for (auto& [value, buffer] : buffers_) {
+      if (!tape_.has_value(value)) tape_.set_buffer(value, std::move(buffer));
+    }
+  }
+  RestoredValues(const RestoredValues&) = delete;
+  RestoredValues& operator=(const RestoredValues&) = delete;
+
+ private:
+  Tape& tape_;
+  std::vector<std::pair<ValueId, Buffer>> buffers_;
+};
 
 /// The bytes of their storage, without that of leaves.
 Bytes bytes_present(const Tape& tape);

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "strategy/base/digest.h"
+
 namespace palimpsest {
 namespace {
 
@@ -35,11 +37,9 @@ void put_costs(const NodeView& node, int threads, Put put) {
 
 std::uint64_t two(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
 
-}  // namespace
-
-void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t>& fingerprint) {
-  fingerprint.clear();
-  const auto put = [&](std::uint64_t word) { fingerprint.push_back(word); };
+/// Calls `put` with every word of a fingerprint.
+template <class Put>
+void put_structure(const Tape& tape, int threads, bool with_present, const Put& put) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Operation& operation = tape.operation(node);
     const auto inputs = tape.inputs(node);
@@ -51,7 +51,8 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
       const ValueId output = tape.first_output(node) + i;
       const Shape shape = tape.shape(output);
       const auto rank = static_cast<std::uint32_t>(shape.rank());
-      put(two(static_cast<std::uint32_t>(tape.dtype(output)) << 8 | rank, tape.has_value(output)));
+      const bool is_present = with_present && tape.has_value(output);
+      put(two(static_cast<std::uint32_t>(tape.dtype(output)) << 8 | rank, is_present));
       for (const std::int64_t size : shape) put(static_cast<std::uint64_t>(size));
     }
     if (operation.leaf || operation.view || operation.pointwise != nullptr) continue;
@@ -80,6 +81,19 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
       }
     }
   }
+}
+
+}  // namespace
+
+void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t>& fingerprint) {
+  fingerprint.clear();
+  put_structure(tape, threads, true, [&](std::uint64_t word) { fingerprint.push_back(word); });
+}
+
+std::uint64_t hash_of_structure(const Tape& tape, int threads) {
+  Digest digest;
+  put_structure(tape, threads, false, [&](std::uint64_t word) { digest.put(word); });
+  return digest.value();
 }
 
 }  // namespace palimpsest

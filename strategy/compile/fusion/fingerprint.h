@@ -15,4 +15,7 @@ namespace palimpsest {
 /// these from the tape that is run.
 void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t>& fingerprint);
 
+/// A hash of the fingerprint, whatever values are present.
+std::uint64_t hash_of_structure(const Tape& tape, int threads);
+
 }  // namespace palimpsest

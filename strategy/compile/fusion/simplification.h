@@ -41,7 +41,9 @@ class Simplification {
   /// Approximate bytes of this object.
   Bytes bytes() const;
 
-  bool empty() const { return common_subexpressions_ == 0 && folded_constants_.empty(); }
+  bool empty() const { return size() == 0; }
+  /// Number of nodes that are left out.
+  std::size_t size() const { return common_subexpressions_ + folded_constants_.size(); }
   /// Number of nodes that others replace.
   std::uint32_t common_subexpressions() const { return common_subexpressions_; }
   /// True when some value may be held longer than in the recorded program.

@@ -150,7 +150,7 @@ void MicroBatchFlow::find_programs() {
     program_of.push_back(static_cast<std::size_t>(same - found.begin()));
     if (same == found.end()) found.push_back(program);
   }
-  if (found != programs_) plan_ = nullptr;
+  if (found != programs_ || program_of != program_of_) plan_ = nullptr;
   programs_ = std::move(found);
   program_of_ = std::move(program_of);
 }
