@@ -52,21 +52,14 @@ void BackwardRecords::make(std::uint32_t from, const Addresses& state, std::uint
   run_steps(loop_, part_.steps, part_.blocks, from, state, step, to, nullptr);
 }
 
-/// The adjoints that are given, and which ones are requested.
-std::uint64_t BackwardRecords::hash_of_adjoints() const {
-  const LoopGradient::Requested& requested = part_.gradient.requested();
-  std::vector<std::byte> flags;
-  for (const auto* list : {&requested.next, &requested.outputs, &requested.state, &requested.inputs,
-                           &requested.captured}) {
-    for (const bool flag : *list) flags.push_back(std::byte{flag});
-  }
-  const std::uint64_t hash = hash_of({std::span(flags)});
-  const Parts& outputs = part_.adjoints.outputs();
-  return hash_of(outputs.range(0, part_.count), hash_of(part_.adjoints.carried(), hash));
+std::uint64_t hash_of_adjoints(const LoopGradient& gradient, const LoopAdjoints& adjoints,
+                               std::uint32_t steps) {
+  const std::uint64_t hash = hash_of_flags(gradient.requested());
+  return hash_of(adjoints.outputs().range(0, steps), hash_of(adjoints.carried(), hash));
 }
 
 bool BackwardRecords::begin(bool are_given) {
-  const std::uint64_t adjoints = hash_of_adjoints();
+  const std::uint64_t adjoints = hash_of_adjoints(part_.gradient, part_.adjoints, part_.count);
   const bool is_found =
       journal_->begins_with() != nullptr && (at().phase > Phase::ready || journal_->is_finished());
   if (is_found && at().adjoints != adjoints) {

@@ -8,6 +8,11 @@
 
 namespace palimpsest {
 
+/// The hash of the adjoints that are given to a backward part of so many steps, and of which ones
+/// are requested.
+std::uint64_t hash_of_adjoints(const LoopGradient& gradient, const LoopAdjoints& adjoints,
+                               std::uint32_t steps);
+
 /// The journal of a loop's backward part during one run. It continues the journal of the forward
 /// part, if that left one for this part alone; otherwise it has one of its own.
 class BackwardRecords {
@@ -35,6 +40,8 @@ class BackwardRecords {
   /// False if the same run uses the journal, because it runs this part again: then there are no
   /// records.
   bool is_open() const { return journal_ != nullptr; }
+  /// Whether it is that of the forward part.
+  bool is_given() const { return is_given_; }
   /// Continues from the record that was found, if there is one. `are_given`: the forward part has
   /// left its states. Returns whether the backward part had ended; then its results are there.
   bool begin(bool are_given);
@@ -62,7 +69,6 @@ class BackwardRecords {
  private:
   LoopPosition& at() const { return journal_->position; }
   std::vector<std::string> own_identity() const;
-  std::uint64_t hash_of_adjoints() const;
   void load();
   void make(std::uint32_t from, const Addresses& state, std::uint32_t step, const Addresses& to);
   LoopJournal::Pieces results() const;

@@ -148,16 +148,23 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
   }
   if (!options.resume.empty()) {
     resume_ = std::make_unique<const LoopResume>(options_, body_, place);
-    // The schedule of the earlier process followed from what it measured.
-    if (!options_.disk_costs) options_.disk_costs = resume_->found_costs();
   }
   if (!options.spill.empty() && state_.bytes > 0) {
-    disk_ = std::make_unique<const LoopDisk>(options_, codec_.record(), likely_steps(),
+    // A loop that is derived from this one has costs of its own, so these are no options of it.
+    LoopOptions of_disk = options_;
+    of_disk.disk_costs = given_costs();
+    disk_ = std::make_unique<const LoopDisk>(of_disk, codec_.record(), likely_steps(),
                                              [this] { return advance_.get(1)->seconds(); });
   }
 }
 
 Loop::~Loop() = default;
+
+std::optional<DiskCosts> Loop::given_costs() const {
+  // The schedule of an earlier process followed from what it measured.
+  if (options_.disk_costs || resume_ == nullptr) return options_.disk_costs;
+  return resume_->found_costs();
+}
 
 const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
   const std::lock_guard lock(mutex_);

@@ -97,6 +97,8 @@ class Loop {
   const std::vector<Var>& captured() const { return captured_; }
   const StateBlock& state() const { return state_; }
   const StateCodec& codec() const { return codec_; }
+  /// The costs of the disk that the user gave or an earlier process measured, if any.
+  std::optional<DiskCosts> given_costs() const;
   /// Null where states are held in memory only.
   const LoopDisk* disk() const { return disk_.get(); }
   /// Null for a loop without journals.

@@ -147,7 +147,7 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
     }
     put(int{own.spill_options.compress} << 4 | int{own.check} << 3 | int{!own.spill.empty()} << 2 |
         static_cast<int>(own.codec));
-    const DiskCosts costs = own.disk_costs.value_or(DiskCosts{-1, -1});
+    const DiskCosts costs = loop.loop().given_costs().value_or(DiskCosts{-1, -1});
     put(std::bit_cast<std::uint64_t>(costs.write));
     put(std::bit_cast<std::uint64_t>(costs.read));
   }

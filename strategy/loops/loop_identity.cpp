@@ -101,6 +101,15 @@ std::uint64_t hash_of_step(const RecordedStep& step) {
   return digest.value();
 }
 
+std::uint64_t hash_of_flags(const LoopGradient::Requested& requested) {
+  std::vector<std::byte> flags;
+  for (const auto* list : {&requested.next, &requested.outputs, &requested.state, &requested.inputs,
+                           &requested.captured}) {
+    for (const bool flag : *list) flags.push_back(std::byte{flag});
+  }
+  return hash_of({std::span(flags)});
+}
+
 std::string hash_text(std::uint64_t hash) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));

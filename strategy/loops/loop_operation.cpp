@@ -35,7 +35,12 @@ struct GradientAttributes {
   using IsOfOneTape = void;
   std::shared_ptr<const LoopGradient> gradient;
   bool operator==(const GradientAttributes&) const = default;
-  std::array<std::uint64_t, 6> described() const { return words_of(gradient->loop()); }
+  std::array<std::uint64_t, 7> described() const {
+    std::array<std::uint64_t, 7> words{};
+    std::ranges::copy(words_of(gradient->loop()), words.begin());
+    words.back() = hash_of_flags(gradient->requested());
+    return words;
+  }
 };
 
 const Loop& loop_of(const Attributes& attributes) { return *attributes.as<LoopAttributes>().loop; }

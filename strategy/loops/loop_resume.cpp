@@ -35,21 +35,39 @@ LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, const L
       node_(place.node),
       lock_(lock_of(body.name(), directory_)) {
   const std::string begin = directory_of("");
+  bool is_any_unfinished = false;  // of all loops of the directory: the earlier run has not ended
   std::error_code error;
   for (std::filesystem::directory_iterator entry(directory_, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string path = entry->path().native();
-    if (!path.starts_with(begin)) continue;
+    const bool is_own = path.starts_with(begin);
+    if (!path.starts_with(begin_of_all()) || (!is_own && is_any_unfinished)) continue;
     const auto record = Journal::last_in({body.name(), loop_journal_mark}, path);
-    if (!record || record->is_finished) continue;
+    if (!record) continue;
+    is_any_unfinished = is_any_unfinished || !record->is_finished;
+    if (!is_own) continue;
+    const std::string part = path.substr(begin.size());
     const auto at = record->position_as<LoopPosition>();
-    found_.emplace(path.substr(begin.size()), at);
-    if (at.write_cost >= 0) found_costs_ = DiskCosts{at.write_cost, at.read_cost};
+    found_.emplace(part, at);
+    if (!record->is_finished) unfinished_.insert(part);
+    const bool is_better = !found_costs_ || !record->is_finished;
+    if (at.write_cost >= 0 && is_better) found_costs_ = DiskCosts{at.write_cost, at.read_cost};
   }
+  if (!is_any_unfinished) found_.clear();
 }
 
+std::string LoopResume::begin_of_all() const { return directory_ + "/palimpsest-loop-"; }
+
 std::string LoopResume::directory_of(const std::string& part) const {
-  return directory_ + "/palimpsest-loop-" + std::to_string(node_) + "-" + part;
+  return begin_of_all() + std::to_string(node_) + "-" + part;
+}
+
+void LoopResume::forget_gradient(std::uint32_t number) const {
+  const std::string part = gradient(number);
+  const std::lock_guard lock(mutex_);
+  if (!unfinished_.contains(part) || !open_[part].journal.expired()) return;
+  std::error_code error;  // one that stays is refused later
+  std::filesystem::remove_all(directory_of(part), error);
 }
 
 std::shared_ptr<LoopJournal> LoopResume::open(const Loop& loop, const std::string& part,

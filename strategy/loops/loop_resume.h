@@ -33,7 +33,7 @@ class LoopResume {
   /// another process uses it, and `FileError`.
   LoopResume(const LoopOptions& options, const StepBody& body, const LoopPlace& place);
 
-  /// How an earlier process ran a part of the loop, if its journal can be continued; else null. The
+  /// How an earlier process ran a part of the loop, if it did not end its run; else null. The
   /// schedule must be the same in this process, although costs are measured again.
   const LoopPosition* found(const std::string& part) const {
     const auto found = found_.find(part);
@@ -42,6 +42,10 @@ class LoopResume {
 
   /// The costs of the disk that an earlier process measured, likewise.
   const std::optional<DiskCosts>& found_costs() const { return found_costs_; }
+
+  /// Removes the journal that an earlier process left of a backward part, if it did not end. The
+  /// part has ended with another journal.
+  void forget_gradient(std::uint32_t number) const;
 
   /// Opens the journal of a part. A run that runs the part again gets the same one, or null if
   /// another part uses it now. Throws as `Journal`.
@@ -63,12 +67,14 @@ class LoopResume {
     std::weak_ptr<LoopJournal> journal;
     const RunScope* scope;
   };
+  std::string begin_of_all() const;
   std::string directory_of(const std::string& part) const;
 
   std::string directory_;
   NodeId node_;
   std::shared_ptr<DirectoryLock> lock_;
   std::map<std::string, LoopPosition> found_;  // by part
+  std::set<std::string> unfinished_;           // parts
   std::optional<DiskCosts> found_costs_;
   mutable std::mutex mutex_;  // protects the members below
   mutable std::map<std::string, Open> open_;

@@ -220,6 +220,11 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   if (loop.resume() != nullptr) {
     if (are_given && !are_shared) journal = handover->take_journal();
     if (journal != nullptr && !journal->take()) journal = nullptr;
+    if (journal != nullptr && journal->is_finished() &&
+        journal->position.adjoints != hash_of_adjoints(gradient, adjoints, steps)) {
+      journal->leave();  // it has the results of another part, which a later process needs
+      journal = nullptr;
+    }
     const bool are_elsewhere = held.layout().disk && journal == nullptr;
     are_given = are_given && handover->has_states && !are_elsewhere;
     if (!are_given) held.set_file(nullptr);
@@ -261,6 +266,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     }
     adjoints.finish(runs->untouched());
     if (records) records->end();
+    if (records && records->is_given()) loop.resume()->forget_gradient(gradient.number());
   }
   if (are_shared && loop.resume() != nullptr) {
     // This part has a journal of its own, and the others too. So that of the forward part has
