@@ -53,7 +53,8 @@ struct RunOptions {
   /// in anomaly mode. With `given`, the schedule says whether a program is fused and simplified.
   bool fuse = true;
   /// Computes common subexpressions once, drops identities such as x·1, and folds constants: the
-  /// same bits. Not used with planners that name nodes, nor in anomaly mode.
+  /// same bits. Not used with planners that name nodes, nor in anomaly mode. If a program comes
+  /// again with other constants, only what holds for both is simplified.
   bool simplify = true;
   /// Machine code for fused groups and steps of loops. Groups of 16-bit types are interpreted. So
   /// is everything where no compiler is found, and `Report::native` says why. The environment

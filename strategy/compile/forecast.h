@@ -11,7 +11,8 @@ struct Forecast {
   Plan plan;
   Bytes peak = 0;      ///< as its report will predict it
   double seconds = 0;  ///< without planning
-  /// That of the first run, which may follow a fast first plan.
+  /// That of the first run on an evaluator that has no plan yet, which may follow a fast first
+  /// plan.
   Bytes first_peak = 0;
 };
 
