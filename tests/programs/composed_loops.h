@@ -40,6 +40,8 @@ class ComposedLoops : protected ComposedValues {
     } else if (has_own_budget) {
       options.memory_budget = 100 * x.type().bytes() + 65536;  // for second derivatives too
     }
+    // The first step may take less than half of what another one takes.
+    if (differ && seed_ >= first_with_nesting) options.step_memory = 16 * x.type().bytes();
     const auto loop = [&](const Var& state) {
       return scan(
           state, steps,
