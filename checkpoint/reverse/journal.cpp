@@ -28,13 +28,21 @@ namespace fs = std::filesystem;
 constexpr std::string_view file_prefix = "palimpsest-journal";
 constexpr std::string_view record_suffix = ".record";
 
-std::vector<std::byte> content_of(const std::string& path) {
+/// Nothing may be concluded from a file that cannot be read now.
+[[noreturn]] void throw_unreadable(std::string_view operation, const std::string& path, int error) {
+  throw FileError("[" + std::string(operation) + "] " + path + " cannot be read: " +
+                  std::system_category().message(error) + "; run again to continue");
+}
+
+std::vector<std::byte> content_of(std::string_view operation, const std::string& path) {
   const OpenFile file(path, O_RDONLY | O_NONBLOCK);  // does not wait for the writer of a pipe
+  if (file.get() < 0 && errno != ENOENT) throw_unreadable(operation, path, errno);
   struct stat status;
-  if (file.get() < 0 || fstat(file.get(), &status) != 0) return {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   std::vector<std::byte> content(static_cast<std::size_t>(status.st_size));
   const iovec piece{content.data(), content.size()};
   const Transfer done = read_at(file.get(), 0, {&piece, 1});
+  if (done.error != 0) throw_unreadable(operation, path, done.error);
   content.resize(static_cast<std::size_t>(done.bytes));
   return content;
 }
@@ -81,13 +89,17 @@ std::optional<std::uint64_t> number_in(std::string_view name) {
 }
 
 /// The numbers of the records in a directory, the last one first.
-std::vector<std::uint64_t> numbers_of_records(const std::string& directory) {
+std::vector<std::uint64_t> numbers_of_records(std::string_view operation,
+                                              const std::string& directory) {
   std::vector<std::uint64_t> numbers;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const auto number = number_in(entry->path().filename().native());
     if (number) numbers.push_back(*number);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_unreadable(operation, directory, error.value());
   }
   std::ranges::sort(numbers, std::greater());
   return numbers;
@@ -128,7 +140,7 @@ struct ReadRecord {
 
 /// Nothing if it is damaged. Throws `FileError` if it is whole, but of another version.
 std::optional<ReadRecord> record_in(const JournalKind& kind, const std::string& path) {
-  const std::vector<std::byte> content = content_of(path);
+  const std::vector<std::byte> content = content_of(kind.operation, path);
   Hash128 hash;
   if (content.size() < kind.mark.size() + sizeof hash) return {};
   const auto body = std::span(content).first(content.size() - sizeof hash);
@@ -158,7 +170,7 @@ std::optional<ReadRecord> record_in(const JournalKind& kind, const std::string& 
 
 std::optional<JournalRecord> Journal::last_in(const JournalKind& kind,
                                               const std::string& directory) {
-  for (const std::uint64_t number : numbers_of_records(directory)) {
+  for (const std::uint64_t number : numbers_of_records(kind.operation, directory)) {
     if (auto read = record_in(kind, path_in(directory, number))) return std::move(read->record);
   }
   return {};
@@ -184,7 +196,7 @@ std::optional<JournalRecord> Journal::read_record(const std::string& path, bool&
 }
 
 void Journal::read_records() {
-  const std::vector<std::uint64_t> numbers = numbers_of_records(directory_);
+  const std::vector<std::uint64_t> numbers = numbers_of_records(kind_.operation, directory_);
   bool is_other = false;
   for (const std::uint64_t number : numbers) {
     next_ = std::max(next_, number + 1);
@@ -206,7 +218,7 @@ void Journal::continue_from(const JournalRecord& record) {
     kept_.push_back(*other);
   }
   // Later ones, and one that a killed process could not remove.
-  for (const std::uint64_t number : numbers_of_records(directory_)) {
+  for (const std::uint64_t number : numbers_of_records(kind_.operation, directory_)) {
     if (std::ranges::find(kept_, number, &JournalRecord::number) == kept_.end()) {
       unlink(path_of(number).c_str());
     }
@@ -216,7 +228,7 @@ void Journal::continue_from(const JournalRecord& record) {
 void Journal::start() {
   // The last record, which is of a finished run, goes last. If this process is killed before, the
   // records of that run do not look like those of a run that can continue.
-  const std::vector<std::uint64_t> numbers = numbers_of_records(directory_);
+  const std::vector<std::uint64_t> numbers = numbers_of_records(kind_.operation, directory_);
   for (const std::uint64_t number : numbers | std::views::reverse) {
     unlink(path_of(number).c_str());
   }

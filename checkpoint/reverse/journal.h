@@ -25,7 +25,7 @@ struct JournalKind {
   std::string_view mark;
   std::string_view remedy = "name another directory";
 };
-inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 2\n"};
+inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 3\n"};
 
 /// The entry of an object in a record. The object's bytes are in the journal's data file.
 struct JournalEntry {

@@ -30,6 +30,10 @@ void require(bool holds, const char* problem, const Where& where) {
   if (!holds) throw ArgumentError("reverse", problem, where);
 }
 
+bool is_lossy(const ReverseOptions& options) {
+  return options.codec == ReverseCodec::zfp || options.codec == ReverseCodec::half;
+}
+
 void check_options(const ReverseOptions& options, const Where& where) {
   require(options.memory_budget > 0, "the memory budget is not positive; give bytes", where);
   require(options.largest_state >= 0 && options.tape_bytes_per_step >= 0,
@@ -52,8 +56,7 @@ void check_options(const ReverseOptions& options, const Where& where) {
   const bool is_zfp = options.codec == ReverseCodec::zfp;
   require(is_zfp || (options.tolerance == 0 && options.codec_shape.empty()),
           "tolerance and codec_shape belong to ReverseCodec::zfp; leave them out", where);
-  const bool is_lossy = is_zfp || options.codec == ReverseCodec::half;
-  require(!options.check || !is_lossy,
+  require(!options.check || !is_lossy(options),
           "check compares states bit by bit, which a lossy codec changes; use ReverseCodec::none "
           "or zstd",
           where);
@@ -74,9 +77,8 @@ void check_chain(const ReverseOptions& options, ReverseChain& chain, const Where
   require(chain.state().bytes() > 0 || options.sizes_change,
           "the state has no bytes; give a state that has, or set sizes_change if later ones have",
           where);
-  const bool is_lossy = options.codec == ReverseCodec::zfp || options.codec == ReverseCodec::half;
   require(chain.adjoint() != nullptr ||
-              (options.resume.empty() && (!is_lossy || options.sampled_segments == 0)),
+              (options.resume.empty() && (!is_lossy(options) || options.sampled_segments == 0)),
           "the bytes of the adjoint are needed and not known; give save_adjoint and load_adjoint, "
           "or give its type a member parts()",
           where);
@@ -111,7 +113,7 @@ std::vector<std::string> common_lines(const ReverseOptions& options, ReverseChai
       number("sizes_change", options.sizes_change ? 1 : 0),
       number("codec", static_cast<int>(options.codec)),
       "tolerance " + exact_text(options.tolerance),
-      number("sampled segments", options.sampled_segments),
+      number("sampled segments", is_lossy(options) ? options.sampled_segments : 0),
       number("check", options.check ? 1 : 0)};
   // First, because the parts of other processes have other sizes.
   if (options.group != nullptr) {
@@ -125,6 +127,10 @@ std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain
   std::vector<std::string> lines = common_lines(options, chain);
   if (options.group != nullptr) {
     lines.push_back("rank " + std::to_string(options.group->rank()));
+  }
+  if (is_lossy(options) && options.disk_costs) {  // they decide which states are rounded
+    lines.push_back("disk_costs " + exact_text(options.disk_costs->write) + " and " +
+                    exact_text(options.disk_costs->read));
   }
   lines.push_back("state 0 with the hash " + hash_text(chain.state()));
   for (const std::size_t size : options.codec_shape) {
@@ -273,6 +279,28 @@ ReverseOptions options_in_group(ReverseOptions options, ReverseChain& chain) {
   return options;
 }
 
+/// The states that are kept are those of the schedule that was begun. A plan may differ in another
+/// process: a codec of another version may take more memory.
+void require_same_plan(const JournalPosition& begun, const ReversePlan& plan,
+                       const ReverseOptions& options, const Where& where) {
+  if (begun.snapshots == plan.snapshots && begun.segment == plan.segment &&
+      begun.slot_bytes == plan.slot_bytes) {
+    return;
+  }
+  const auto text = [](auto snapshots, auto bytes, auto segment) {
+    return std::to_string(snapshots) + " states of " + std::to_string(bytes) +
+           " bytes in memory and segments of " + std::to_string(segment) + " steps";
+  };
+  throw ArgumentError(
+      "reverse",
+      "the run that the journal in '" + options.resume + "' is of was planned with " +
+          text(begun.snapshots, begun.slot_bytes, begun.segment) +
+          ", and this process would have " + text(plan.snapshots, plan.slot_bytes, plan.segment) +
+          "; continue with the versions of the libraries that began it, or remove the directory to "
+          "start afresh",
+      where);
+}
+
 /// Calls `work`, which all processes of the group call. It succeeds in all of them or throws in all
 /// of them.
 template <class F>
@@ -350,8 +378,9 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
   const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
   if (record != nullptr) {
-    journal->continue_from(*record);
     const auto position = record->position_as<JournalPosition>();
+    if (!record->is_finished) require_same_plan(position, plan, options, where);
+    journal->continue_from(*record);
     report.resumed_at =
         position.current == JournalPosition::none ? position.left : position.current;
     if (!run.continue_from(*record)) {

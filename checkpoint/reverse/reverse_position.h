@@ -16,6 +16,9 @@ struct JournalPosition {
   std::uint64_t largest_kept = 0;  ///< bytes; only by bytes
   std::uint64_t repetitions = 0;   ///< likewise: how often a step is run, at most
   std::uint64_t piece = 0;         ///< likewise: the last state that was written to disk
+  std::uint64_t snapshots = 0;     ///< of the plan, which the rest of the run must follow
+  std::uint64_t segment = 0;       ///< likewise
+  std::int64_t slot_bytes = 0;     ///< likewise
   double write_cost = 0;           ///< of the disk, in steps
   double read_cost = 0;
 

@@ -67,6 +67,9 @@ std::uint64_t ReverseRun::step_of(std::uint64_t unit) const {
 void ReverseRun::begin() {
   position_ = {};
   if (plan_.steps) position_.length = position_.left = *plan_.steps;
+  position_.snapshots = plan_.snapshots;
+  position_.segment = plan_.segment;
+  position_.slot_bytes = plan_.slot_bytes;
   if (plan_.step_costs) {
     position_.write_cost = plan_.step_costs->write;
     position_.read_cost = plan_.step_costs->read;
@@ -94,7 +97,6 @@ bool ReverseRun::run() {
   position_.phase = Phase::finished;
   position_.current = none;
   if (samples_) report_.errors = samples_->errors();
-  report_.finished = true;
   for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     for (KeptState& kept : kept_->tier(tier)) kept_->drop(kept);
     kept_->tier(tier).clear();
@@ -107,6 +109,7 @@ bool ReverseRun::run() {
     holds_for_all(options_.group.get(), true);
     journal_->finish();
   }
+  report_.finished = true;
   if (options_.progress) report_progress();
   return true;
 }
@@ -293,12 +296,11 @@ void ReverseRun::report_progress() {
   ReverseProgress progress{.steps = position_.length,
                            .steps_advanced = report_.steps_advanced,
                            .steps_reversed = position_.length - position_.left};
-  const std::uint64_t all = expected_ + position_.length;
   if (position_.phase == Phase::finished) {
     progress.part = 1;
   } else if (expected_ > 0) {
     const std::uint64_t done = report_.steps_advanced + progress.steps_reversed;
-    progress.part = std::min(1.0, static_cast<double>(done) / static_cast<double>(all));
+    progress.part = std::min(1.0, static_cast<double>(done) / static_cast<double>(expected_));
   }
   options_.progress(progress);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -45,7 +46,8 @@ class ZfpCodec final : public SnapshotCodec {
   Bytes most(Bytes bytes) const override {
     const std::size_t arrays = lay_out(bytes);
     const std::size_t each = arrays == 0 ? 0 : zfp_stream_maximum_size(stream_, field_);
-    return Bytes{sizeof bytes} + header_ + static_cast<Bytes>(arrays * round_up(each));
+    const auto compressed = static_cast<Bytes>(arrays * round_up(each));
+    return Bytes{sizeof bytes} + header_ + std::max(compressed, bytes - header_);
   }
   bool is_fixed() const override { return false; }
   bool is_exact() const override { return false; }
@@ -54,23 +56,33 @@ class ZfpCodec final : public SnapshotCodec {
   Bytes encode(std::span<const std::byte> state, std::span<std::byte> to) override {
     const Bytes bytes = std::ssize(state);
     const std::size_t header = sizeof bytes + static_cast<std::size_t>(header_);
-    std::memcpy(to.data(), &bytes, sizeof bytes);
-    std::memcpy(to.data() + sizeof bytes, state.data(), static_cast<std::size_t>(header_));
     const std::size_t arrays = lay_out(bytes);
-    require_finite(state.subspan(static_cast<std::size_t>(header_)));
+    const auto numbers = state.subspan(static_cast<std::size_t>(header_));
+    const bool is_plain = !can_keep(largest_of(numbers));
+    const Bytes marked = bytes | (is_plain ? plain : 0);
+    std::memcpy(to.data(), &marked, sizeof marked);
+    std::memcpy(to.data() + sizeof bytes, state.data(), static_cast<std::size_t>(header_));
+    if (is_plain) {
+      std::ranges::copy(numbers, to.data() + header);
+      return static_cast<Bytes>(header + numbers.size());
+    }
     std::size_t used = header;
     each_array(arrays, const_cast<std::byte*>(state.data()) + header_,
                [&] { used += round_up(run(to.subspan(used), zfp_compress)); });
     return static_cast<Bytes>(used);
   }
   Bytes decoded_bytes(std::span<const std::byte> from) const override {
-    Bytes bytes = 0;
-    if (from.size() >= sizeof bytes) std::memcpy(&bytes, from.data(), sizeof bytes);
-    return bytes;
+    return marked_bytes(from) & ~plain;
   }
   bool decode(std::span<const std::byte> from, std::span<std::byte> state) override {
     std::memcpy(state.data(), from.data() + sizeof(Bytes), static_cast<std::size_t>(header_));
     std::size_t used = sizeof(Bytes) + static_cast<std::size_t>(header_);
+    if ((marked_bytes(from) & plain) != 0) {
+      const auto numbers = state.subspan(static_cast<std::size_t>(header_));
+      if (from.size() != used + numbers.size()) return false;
+      std::ranges::copy(from.subspan(used), numbers.data());
+      return true;
+    }
     bool is_whole = true;
     each_array(lay_out(std::ssize(state)), state.data() + header_, [&] {
       const std::size_t size =
@@ -143,24 +155,40 @@ class ZfpCodec final : public SnapshotCodec {
     return size;
   }
 
-  void require_finite(std::span<const std::byte> numbers) const {
+  static Bytes marked_bytes(std::span<const std::byte> from) {
+    Bytes bytes = 0;
+    if (from.size() >= sizeof bytes) std::memcpy(&bytes, from.data(), sizeof bytes);
+    return bytes;
+  }
+
+  /// Whether zfp keeps to the tolerance. It works on whole numbers of 62 or 30 bits for each block
+  /// and loses some of them, so it cannot keep more than about the digits that a number has.
+  bool can_keep(double largest) const {
+    constexpr double most_of_f64 = 0x1p52;
+    constexpr double most_of_f32 = 0x1p22;
+    return largest <= tolerance_ * (type_ == zfp_type_double ? most_of_f64 : most_of_f32);
+  }
+
+  /// The largest magnitude. Throws `ArgumentError` unless all numbers are finite.
+  double largest_of(std::span<const std::byte> numbers) const {
     const auto count = numbers.size() / static_cast<std::size_t>(width_);
+    double largest = 0;
     double sum = 0;  // 0 · x is NaN for infinities and NaN
-    for (std::size_t i = 0; i < count; ++i) {
-      if (type_ == zfp_type_double) {
-        double number = 0;
-        std::memcpy(&number, numbers.data() + i * sizeof number, sizeof number);
-        sum += 0 * number;
-      } else {
-        float number = 0;
+    const auto look = [&]<class T>(T number) {
+      for (std::size_t i = 0; i < count; ++i) {
         std::memcpy(&number, numbers.data() + i * sizeof number, sizeof number);
         sum += 0 * static_cast<double>(number);
+        largest = std::max(largest, std::abs(static_cast<double>(number)));
       }
-    }
-    if (sum == 0) return;
+    };
+    type_ == zfp_type_double ? look(double{}) : look(float{});
+    if (sum == 0) return largest;
     reject_reverse_codec(
         "a state contains NaN or infinity, which zfp cannot keep; use another codec", where_);
   }
+
+  /// Marks the size of a state whose numbers are kept as they are.
+  static constexpr Bytes plain = Bytes{1} << 62;
 
   std::vector<std::size_t> shape_;
   double tolerance_;
