@@ -13,6 +13,7 @@
 #include "autodiff/enumerators.h"
 #include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
+#include "strategy/base/counted_call.h"
 #include "strategy/base/enumerators.h"
 #include "strategy/base/loss_counts.h"
 #include "strategy/base/parameters.h"
@@ -122,7 +123,7 @@ struct Execution::State {
     const bool has_more_checks =
         counts_now || cut.replicas > 1 || (is_lazy && parts.have_two_sizes());
     if (!has_more_checks || strategy.run.memory_budget == unlimited) return;
-    const Fit now{hash_of_structure(parts[0].loss.tape(), threads), parts.total_examples(),
+    const Fit now{hash_of_program(parts[0], threads), parts.total_examples(),
                   cut.options.memory_budget};
     if (known_to_fit == now) return;
     std::vector<int> checked{0};
@@ -291,7 +292,7 @@ struct Execution::State {
   BatchCut cut;
   /// A batch whose parts fit.
   struct Fit {
-    std::uint64_t program;  ///< `hash_of_structure` of the first part
+    std::uint64_t program;  ///< `hash_of_program` of the first part
     std::int64_t examples;
     Bytes budget;  ///< of a replica
     bool operator==(const Fit&) const = default;
@@ -329,7 +330,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   }
   const int micro_batches = state.strategy.accumulation;
   state.begin(BatchResults::gradients, parameters, batch, micro_batches);
-  state.gradient_count.clear();
+  const CountedCall counted(state.gradient_count);
   const bool is_mean = state.reduction == LossReduction::mean;
   GradientAccumulator accumulator(
       {.steps = state.cut.parts(),
@@ -390,7 +391,7 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
   const InUse::Use use(state.in_use, call_in_progress, "Execution::value", &where);
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report, where);
   state.begin(BatchResults::values, parameters, batch, 1);
-  state.value_count.clear();
+  const CountedCall counted(state.value_count);
   std::vector<Tensor> made(state.replicas.size());
   state.for_replicas([&](Replica& replica, std::size_t r) {
     const int part = static_cast<int>(r);

@@ -82,9 +82,9 @@ class Execution {
   /// The report of the last call of `value`.
   const Report& report() const;
 
-  /// Everything that later results depend on, except strategy and arguments: the number of calls,
-  /// which random operations depend on, and the loss scaler of mixed f16. The entries are
-  /// "gradient_calls" and "value_calls" (i64), and "scaler/scale" and so on.
+  /// Everything that later results depend on, except strategy and arguments: the number of calls
+  /// that succeeded, which random operations depend on, and the loss scaler of mixed f16. The
+  /// entries are "gradient_calls" and "value_calls" (i64), and "scaler/scale" and so on.
   NamedTensors state() const;
   /// Throws what `load_state` would throw. Changes nothing.
   void check_state(const NamedTensors& state) const;

@@ -115,9 +115,9 @@ void Replica::release_memory() {
 void Replica::drop_values(const LossAndOutputs& values) { drop_computed(*evaluator_, values.loss); }
 
 template <class Run>
-auto Replica::within_least(const Var& loss, Run run) {
+auto Replica::within_least(const LossAndOutputs& values, Run run) {
   if (!has_fraction_) return run(options_);
-  const std::uint64_t program = hash_of_structure(loss.tape(), std::max(options_.threads, 1));
+  const std::uint64_t program = hash_of_program(values, std::max(options_.threads, 1));
   if (!least_ || least_->program != program) {
     try {
       return run(options_);
@@ -164,7 +164,7 @@ Gradients Replica::differentiate(const LossAndOutputs& values) {
     return gradients;
   }
   const Where where = where_recorded(values.loss);
-  Gradients gradients = within_least(values.loss, [&](const RunOptions& options) {
+  Gradients gradients = within_least(values, [&](const RunOptions& options) {
     return palimpsest::differentiate(values, options, where);
   });
   drop_computed(*evaluator_, values.loss);
@@ -178,13 +178,13 @@ void Replica::check(const LossAndOutputs& values) {
     return;
   }
   const Where where = where_recorded(values.loss);
-  within_least(values.loss,
+  within_least(values,
                [&](const RunOptions& options) { return plan_backward(values, options, where); });
 }
 
 Forecast Replica::forecast(const LossAndOutputs& values, const Rates& rates) {
   const Where where = where_recorded(values.loss);
-  return within_least(values.loss, [&](const RunOptions& options) {
+  return within_least(values, [&](const RunOptions& options) {
     return forecast_backward(values, options, rates, where);
   });
 }

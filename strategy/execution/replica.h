@@ -71,7 +71,7 @@ class Replica {
   /// Runs `run(options)`. Where the checkpoint fraction gives too small a budget for `loss`, runs
   /// it with the smallest feasible budget instead.
   template <class Run>
-  auto within_least(const Var& loss, Run run);
+  auto within_least(const LossAndOutputs& values, Run run);
   RunOptions options_for_values() const;
   void note(Report of_part, Tape& finished);
 
@@ -89,7 +89,7 @@ class Replica {
   /// The smallest feasible budget for a program, where the checkpoint fraction gave too small a
   /// budget.
   struct Least {
-    std::uint64_t program;  ///< `hash_of_structure`
+    std::uint64_t program;  ///< `hash_of_program`
     Bytes budget;
   };
   std::optional<Least> least_;

@@ -101,7 +101,8 @@ struct DistributedExecution::State {
     counts.set_budget(of_rank.memory_budget);
     replica.emplace(strategy, of_rank, world.ranks_here(), 0);
     arena.emplace(of_rank.threads);
-    if (gradients && !loaded_order.empty()) gradients->lay_out(std::exchange(loaded_order, {}));
+    if (gradients && !loaded_order.empty()) gradients->lay_out(loaded_order);
+    loaded_order.clear();
     types = std::move(now);
   }
 

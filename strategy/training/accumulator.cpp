@@ -263,9 +263,9 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
   require_examples(examples);
   const bool has_loss = gradients.loss().defined();
   const double loss = has_loss ? gradients.loss().item() : 0;
+  weights_->require_one_weight(gradients.counts(), examples);
   if (parameters_.empty() && count_ == 0) register_all(gradients);
   require_same_parameters(gradients);
-  weights_->require_one_weight(gradients.counts(), examples);
   prepare_sums();
   const Report& report = gradients.report();
   const bool overflowed = report.overflowed || (report_ && report_->overflowed);

@@ -96,4 +96,26 @@ std::uint64_t hash_of_structure(const Tape& tape, int threads) {
   return digest.value();
 }
 
+std::uint64_t hash_of_program(const LossAndOutputs& values, int threads) {
+  const Tape& tape = values.loss.tape();
+  Digest digest;
+  digest.put(hash_of_structure(tape, threads));
+  std::vector<std::uint64_t> words;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Operation& operation = tape.operation(node);
+    const ValueId output = tape.first_output(node);
+    words.clear();
+    if (operation.leaf && !tape.is_parameter(node) && tape.has_value(output) &&
+        tape.type(output).shape.elements() == 1) {
+      const auto bytes = static_cast<std::size_t>(tape.bytes(output));
+      digest.put(hash_bytes({tape.buffer(output).get(), bytes}));
+    } else if (!operation.random && tape.attributes(node).describe(words)) {
+      for (const std::uint64_t word : words) digest.put(word);
+    }
+  }
+  digest.put(values.loss.id());
+  for (const Var& output : values.outputs) digest.put(output.id());
+  return digest.value();
+}
+
 }  // namespace palimpsest

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/tape.h"
+#include "strategy/base/loss_and_outputs.h"
 
 namespace palimpsest {
 
@@ -17,5 +18,8 @@ void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t
 
 /// A hash of the fingerprint, whatever values are present.
 std::uint64_t hash_of_structure(const Tape& tape, int threads);
+/// Likewise, with what simplification may depend on, and with the values that are asked for:
+/// attributes, except those of random operations, and constants of one element.
+std::uint64_t hash_of_program(const LossAndOutputs& values, int threads);
 
 }  // namespace palimpsest

@@ -4,6 +4,7 @@
 
 #include "autodiff/usable_threads.h"
 #include "strategy/base/batch_parts.h"
+#include "strategy/base/counted_call.h"
 #include "strategy/base/part_outputs.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
@@ -75,7 +76,6 @@ void Pipeline::prepare(Batches& batches, const ModelFunction& model,
                        std::span<const Tensor> parameters, std::span<const Tensor> batch,
                        const Scale& scale, const Where& where) {
   if (strategy_.accumulation > 1) examples_of(batch);  // throws
-  batches.count.clear();
   batches.flow.record(model, parameters, batch, scale, batches.count, where);
   batches.flow.plan(programs_,
                     {.threads = threads_of_stage_, .kept = runner_.kept(), .stage = {}, .free = [] {
@@ -87,6 +87,7 @@ PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Te
                                   std::span<const Tensor> batch, const Scale& scale,
                                   bool with_gradients, const Where& where) {
   Batches& batches = with_gradients ? gradients_ : values_;
+  const CountedCall counted(batches.count);
   prepare(batches, model, parameters, batch, scale, where);
   const PipelinePlan& plan = *batches.flow.plan();
   return {plan.predicted_peak, std::max(plan.keep_all_peak, plan.predicted_peak),
@@ -112,6 +113,7 @@ Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> mic
 Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                               std::span<const Tensor> batch, const Scale& scale,
                               const Where& where) {
+  const CountedCall counted(gradients_.count);
   prepare(gradients_, loss, parameters, batch, scale, where);
   MicroBatchFlow& flow = gradients_.flow;
   LossCounts counts = flow.count(reduction_, [this] { runner_.release_memory(); });
@@ -149,6 +151,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,
                        std::span<const Tensor> batch, Report& report, const Where& where) {
+  const CountedCall counted(values_.count);
   prepare(values_, model, parameters, batch, [](const Var& made) { return made; }, where);
   const MicroBatchFlow& flow = values_.flow;
   std::vector<MicroBatch> batches = flow.micro_batches();

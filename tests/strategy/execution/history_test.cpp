@@ -1,6 +1,7 @@
 // Plans and refusals do not depend on what an evaluator or an Execution has planned or run before.
 #include <atomic>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include "palimpsest.h"
@@ -114,6 +115,32 @@ TEST_CASE("history: a model does not get the smallest budget of another one") {
   CHECK(both.run(chained).predicted_peak == alone.predicted_peak);
 }
 
+TEST_CASE("history: a model with other outputs does not get that budget either") {
+  ExecutionStrategy strategy;
+  strategy.gradient = GradientMode::checkpointed;
+  strategy.checkpoint_fraction = 0.1;
+  strategy.run.threads = 1;
+  const auto peak = [](Execution& execution, bool has_outputs) {
+    return execution
+        .gradients(
+            [&](Tape& tape, Part, Part) {
+              LossAndOutputs made = with_factor(tape, 3);
+              if (!has_outputs) made.outputs.clear();
+              return made;
+            },
+            std::vector<Tensor>{Tensor::scalar(1.0)}, std::vector<Tensor>{Tensor::zeros({1, 1})})
+        .report()
+        .predicted_peak;
+  };
+  for (const bool has_outputs : {false, true}) {
+    Execution alone(strategy);
+    const Bytes expected = peak(alone, has_outputs);
+    Execution both(strategy);
+    peak(both, !has_outputs);
+    CHECK(peak(both, has_outputs) == expected);
+  }
+}
+
 TEST_CASE("history: parts of another model are planned before any of them is computed") {
   std::atomic<int> calls = 0;
   ExecutionStrategy strategy;
@@ -176,6 +203,38 @@ TEST_CASE("history: a pipeline plans again where parts of the batch have other s
   CHECK(least < most);
   CHECK(peak(execution, 31) == most);
   CHECK(peak(execution, 17) == least);
+}
+
+TEST_CASE("history: a call that fails draws no random numbers") {
+  ExecutionStrategy strategy;
+  const int way = GENERATE(0, 1, 2);
+  if (way == 1) {
+    strategy.mode = ExecutionMode::eager;
+    strategy.accumulation = 2;
+  } else if (way == 2) {
+    strategy.parallelism = ParallelMode::pipeline;
+    strategy.stages = 2;
+    strategy.accumulation = 2;
+  }
+  strategy.run.threads = 2;
+  const std::vector<Tensor> parameters{Tensor::normal({50}, 1)};
+  const std::vector<Tensor> batch{Tensor::normal({4, 50}, 2)};
+  const auto with_dropout = [](Tape&, Part w, Part x) -> LossAndOutputs {
+    return mean(dropout(tanh(x[0] * w[0]), 0.5));
+  };
+  const auto failing = [](Tape&, Part, Part) -> LossAndOutputs {
+    throw std::runtime_error("a model that fails");
+  };
+  const auto wrong = [](Tape&, Part w, Part x) -> LossAndOutputs { return tanh(x[0] * w[0]); };
+  Execution whole(strategy);
+  Execution disturbed(strategy);
+  for (int step = 0; step < 3; ++step) {
+    CHECK_THROWS_AS(disturbed.gradients(failing, parameters, batch), std::runtime_error);
+    CHECK_THROWS_AS(disturbed.gradients(wrong, parameters, batch), Error);
+    const Tensor expected = whole.gradients(with_dropout, parameters, batch).loss();
+    const Tensor found = disturbed.gradients(with_dropout, parameters, batch).loss();
+    CHECK(same_bits(found, expected));
+  }
 }
 
 }  // namespace
