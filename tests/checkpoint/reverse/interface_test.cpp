@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 #include <list>
 #include <map>
@@ -454,9 +455,12 @@ TEST_CASE("reverse: progress goes from nothing to all") {
   REQUIRE(!seen.empty());
   CHECK(seen.back().part == 1);
   CHECK(seen.back().steps_reversed == 20'000);
+  const auto all = static_cast<double>(seen.back().steps_advanced + 20'000);
   for (std::size_t i = 1; i < seen.size(); ++i) {
     CHECK(seen[i].part >= seen[i - 1].part);
     CHECK(seen[i].steps_advanced >= seen[i - 1].steps_advanced);
+    const auto done = static_cast<double>(seen[i].steps_advanced + seen[i].steps_reversed);
+    CHECK(std::abs(seen[i].part - done / all) < 0.01);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "autodiff/error.h"
 #include "checkpoint/plan.h"
+#include "checkpoint/reverse/snapshot_codec.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/reverse/chains.h"
 #include "tests/checkpoint/reverse/wave.h"
@@ -133,6 +134,41 @@ TEST_CASE("reverse, lossy: states that a codec cannot keep") {
   reject({.tolerance = 1, .codec_shape = {3}}, "a state of 4 numbers does not consist of arrays");
   u[0] = std::nan("");
   reject({.tolerance = 1}, "contains NaN or infinity");
+}
+
+template <class T>
+void check_tolerances(DType dtype) {
+  for (const double largest : {1.0, 1e4, 1e8, 1e12}) {
+    std::vector<T> numbers(100);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double size = i % 7 == 0 ? largest : 1;
+      numbers[i] = static_cast<T>(size * std::sin(0.7 * static_cast<double>(i)));
+    }
+    const auto state = std::as_bytes(std::span(numbers));
+    for (const double tolerance : {1e-3, 1e-6, 1e-9, 1e-12, 1e-15}) {
+      CAPTURE(largest, tolerance);
+      const auto codec = make_snapshot_codec({.codec = ReverseCodec::zfp, .tolerance = tolerance},
+                                             dtype, 0, Where::current());
+      std::vector<std::byte> encoded(static_cast<std::size_t>(codec->most(std::ssize(state))));
+      encoded.resize(static_cast<std::size_t>(codec->encode(state, encoded)));
+      CHECK(codec->decoded_bytes(encoded) == std::ssize(state));
+      std::vector<T> decoded(numbers.size());
+      CHECK(codec->decode(encoded, std::as_writable_bytes(std::span(decoded))));
+      double worst = 0;
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        worst = std::max(worst, std::abs(static_cast<double>(decoded[i]) - numbers[i]));
+      }
+      CHECK(worst <= tolerance);
+      encoded.pop_back();
+      CHECK(!codec->decode(encoded, std::as_writable_bytes(std::span(decoded))));
+    }
+  }
+}
+
+TEST_CASE("reverse: zfp keeps to a tolerance, also beyond the digits that it works with") {
+  if (!has_zfp()) return;
+  check_tolerances<double>(DType::f64);
+  check_tolerances<float>(DType::f32);
 }
 
 }  // namespace reverse_lossy_test
