@@ -98,11 +98,9 @@ std::vector<std::uint64_t> numbers_of_records(std::string_view operation,
     const auto number = number_in(entry->path().filename().native());
     if (number) numbers.push_back(*number);
   }
-  const bool is_elsewhere =
+  const bool is_no_directory =
       error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-  if (error && !is_elsewhere) {
-    throw_unreadable(operation, directory, error.value());
-  }
+  if (error && !is_no_directory) throw_unreadable(operation, directory, error.value());
   std::ranges::sort(numbers, std::greater());
   return numbers;
 }

@@ -54,7 +54,7 @@ void BackwardRecords::make(std::uint32_t from, const Addresses& state, std::uint
 
 std::uint64_t hash_of_adjoints(const LoopGradient& gradient, const LoopAdjoints& adjoints,
                                std::uint32_t steps) {
-  const std::uint64_t hash = hash_of_flags(gradient.requested());
+  const std::uint64_t hash = hash_of_requested(gradient.requested());
   return hash_of(adjoints.outputs().range(0, steps), hash_of(adjoints.carried(), hash));
 }
 

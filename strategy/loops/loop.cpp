@@ -77,7 +77,7 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mute
       interface_(std::move(interface)),
       programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
   const std::lock_guard lock(*mutex_);
-  // What loops in the step cost must not depend on the plan that the tape was last given.
+  // The last plan left budgets to the loops of the step. Costs must not depend on them.
   take_state_budgets(*tape_);
   const Graph graph = graph_of(*tape_, interface_.results);
   for (const NodeId node : graph.needed_nodes()) {

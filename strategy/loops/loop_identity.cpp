@@ -16,7 +16,7 @@ std::uint64_t hash_of_node(const Tape& tape, NodeId node) {
   Digest digest;
   digest.put(tape.operation(node).name);
   for (const ValueId input : tape.inputs(node)) digest.put(std::uint64_t{input});
-  // What a plan gave to a loop in a step may differ between processes.
+  // The last outputs of a loop in a step hold what a plan gave to it, which may differ.
   const std::uint32_t given = tape.operation(node).has_state_budget ? 3 : 0;
   for (std::uint32_t i = 0; i + given < tape.output_count(node); ++i) {
     const ValueId value = tape.first_output(node) + i;
@@ -101,7 +101,7 @@ std::uint64_t hash_of_step(const RecordedStep& step) {
   return digest.value();
 }
 
-std::uint64_t hash_of_flags(const LoopGradient::Requested& requested) {
+std::uint64_t hash_of_requested(const LoopGradient::Requested& requested) {
   std::vector<std::byte> flags;
   for (const auto* list : {&requested.next, &requested.outputs, &requested.state, &requested.inputs,
                            &requested.captured}) {

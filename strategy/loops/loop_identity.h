@@ -22,7 +22,7 @@ std::uint64_t hash_of_step(const RecordedStep& step);
 std::uint64_t hash_of(const std::vector<std::span<std::byte>>& pieces, std::uint64_t seed = 0);
 
 /// The hash of what is given to a backward part, and of what is requested.
-std::uint64_t hash_of_flags(const LoopGradient::Requested& requested);
+std::uint64_t hash_of_requested(const LoopGradient::Requested& requested);
 
 /// As it is written in lines.
 std::string hash_text(std::uint64_t hash);

@@ -38,7 +38,7 @@ struct GradientAttributes {
   std::array<std::uint64_t, 7> described() const {
     std::array<std::uint64_t, 7> words{};
     std::ranges::copy(words_of(gradient->loop()), words.begin());
-    words.back() = hash_of_flags(gradient->requested());
+    words.back() = hash_of_requested(gradient->requested());
     return words;
   }
 };

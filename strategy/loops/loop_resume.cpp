@@ -41,7 +41,7 @@ LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, const L
        entry.increment(error)) {
     const std::string path = entry->path().native();
     const bool is_own = path.starts_with(begin);
-    if (!path.starts_with(begin_of_all()) || (!is_own && is_any_unfinished)) continue;
+    if (!path.starts_with(prefix_of_all()) || (!is_own && is_any_unfinished)) continue;
     const auto record = Journal::last_in({body.name(), loop_journal_mark}, path);
     if (!record) continue;
     is_any_unfinished = is_any_unfinished || !record->is_finished;
@@ -56,10 +56,10 @@ LoopResume::LoopResume(const LoopOptions& options, const StepBody& body, const L
   if (!is_any_unfinished) found_.clear();
 }
 
-std::string LoopResume::begin_of_all() const { return directory_ + "/palimpsest-loop-"; }
+std::string LoopResume::prefix_of_all() const { return directory_ + "/palimpsest-loop-"; }
 
 std::string LoopResume::directory_of(const std::string& part) const {
-  return begin_of_all() + std::to_string(node_) + "-" + part;
+  return prefix_of_all() + std::to_string(node_) + "-" + part;
 }
 
 void LoopResume::forget_gradient(std::uint32_t number) const {

@@ -40,7 +40,7 @@ class LoopResume {
     return found == found_.end() ? nullptr : &found->second;
   }
 
-  /// The costs of the disk that an earlier process measured, likewise.
+  /// The costs of the disk that an earlier process measured, also where its run has ended.
   const std::optional<DiskCosts>& found_costs() const { return found_costs_; }
 
   /// Removes the journal that an earlier process left of a backward part, if it did not end. The
@@ -67,7 +67,7 @@ class LoopResume {
     std::weak_ptr<LoopJournal> journal;
     const RunScope* scope;
   };
-  std::string begin_of_all() const;
+  std::string prefix_of_all() const;
   std::string directory_of(const std::string& part) const;
 
   std::string directory_;
