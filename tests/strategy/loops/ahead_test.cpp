@@ -249,5 +249,30 @@ TEST_CASE_METHOD(SomeThreads, "states made ahead: an error of either side is pas
   }
 }
 
+TEST_CASE("states ahead depend on the threads of a run, not on those of an earlier one") {
+  const auto record = [](Tape& tape) {
+    const Var w = tape.parameter(Tensor::normal({300}, 1, 0, 0.1, DType::f64));
+    return sum(square(scan(w, 300, [](const Var& u, const StepNumber&) {
+      Var x = u * 0.9 + cumsum(u, 0) * 1e-3;
+      for (int i = 0; i < 3; ++i) x = cumsum(sin(x), 0) * 0.01;
+      return x;
+    })));
+  };
+  const auto ahead = [](const Var& loss, int threads) {
+    const RunOptions options{.memory_budget = 192'000, .threads = threads};
+    return backward(loss, options).report().loops.at(0).ahead;
+  };
+  Tape one;
+  Tape two;
+  Tape both;
+  const Var loss = record(both);
+  const std::uint32_t with_one = ahead(record(one), 1);
+  const std::uint32_t with_two = ahead(record(two), 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(ahead(loss, 1) == with_one);
+    CHECK(ahead(loss, 2) == with_two);
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest::ahead_test
