@@ -25,7 +25,7 @@ struct JournalKind {
   std::string_view mark;
   std::string_view remedy = "name another directory";
 };
-inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 3\n"};
+inline constexpr JournalKind reverse_journal{"reverse", "palimpsest journal 4\n"};
 
 /// The entry of an object in a record. The object's bytes are in the journal's data file.
 struct JournalEntry {
@@ -49,7 +49,8 @@ struct JournalEntry {
   std::uint64_t step = 0;
   std::uint64_t end = 0;
   std::uint64_t is_encoded = 0;
-  Bytes charged = 0;  ///< of memory, of a kept state; only by bytes
+  Bytes charged = 0;  ///< of memory, of a kept state; only by bytes. Of an accumulated object, its
+                      ///< bytes before the first step
   Extent extent = {};
 };
 

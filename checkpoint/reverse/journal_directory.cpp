@@ -34,8 +34,17 @@ int OpenFile::release() { return std::exchange(number_, -1); }
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
+fs::path absolute_path(const std::string& path) {
+  std::error_code error;
+  fs::path absolute = fs::absolute(path, error);
+  if (!error) return absolute;
+  throw FileError("[files] '" + path +
+                  "' cannot be found from the current directory: " + error.message() +
+                  "; give an absolute path, or change to a directory that exists");
+}
+
 std::string normal_path(const std::string& path) {
-  const fs::path normal = fs::absolute(path).lexically_normal();
+  const fs::path normal = absolute_path(path).lexically_normal();
   return (normal.has_filename() ? normal : normal.parent_path()).native();
 }
 

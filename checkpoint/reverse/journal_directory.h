@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,10 @@ class OpenFile {
 /// The words of an error number.
 std::string reason_of(int error);
 
-/// A path that does not depend on how it is written.
+/// Throws `FileError` if a relative path has no meaning, because the current directory is removed.
+std::filesystem::path absolute_path(const std::string& path);
+
+/// A path that does not depend on how it is written. Throws like `absolute_path`.
 std::string normal_path(const std::string& path);
 
 /// Makes a directory, and its name and those of its parents durable. Does nothing if it exists.

@@ -1,7 +1,6 @@
 #include "checkpoint/reverse/reverse.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -12,19 +11,15 @@
 #include "autodiff/enumerators.h"
 #include "autodiff/in_use.h"
 #include "checkpoint/reverse/agreement.h"
+#include "checkpoint/reverse/chain_costs.h"
 #include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/reverse/reverse_run.h"
-#include "checkpoint/stores/disk_seconds.h"
 #include "checkpoint/stores/hash_stream.h"
 
 namespace palimpsest {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A step is measured over so much time, or so many steps.
-constexpr std::chrono::duration<double> probe_time(0.02);
-constexpr std::uint64_t probe_steps = 16;
 
 void require(bool holds, const char* problem, const Where& where) {
   if (!holds) throw ArgumentError("reverse", problem, where);
@@ -77,6 +72,10 @@ void check_chain(const ReverseOptions& options, ReverseChain& chain, const Where
   require(chain.state().bytes() > 0 || options.sizes_change,
           "the state has no bytes; give a state that has, or set sizes_change if later ones have",
           where);
+  const auto is_null = [](const NamedObject& named) { return named.object == nullptr; };
+  require(std::ranges::none_of(chain.accumulated(), is_null) &&
+              std::ranges::none_of(chain.inputs(), is_null),
+          "an accumulated object or an input is null; make them by named", where);
   require(chain.adjoint() != nullptr ||
               (options.resume.empty() && (!is_lossy(options) || options.sampled_segments == 0)),
           "the bytes of the adjoint are needed and not known; give save_adjoint and load_adjoint, "
@@ -137,62 +136,12 @@ std::vector<std::string> identity_of(const ReverseOptions& options, ReverseChain
     lines.push_back("codec_shape " + std::to_string(size));
   }
   for (const NamedObject& object : chain.accumulated()) {
-    lines.push_back("accumulated object " + object.name + " of " +
-                    std::to_string(object.object->bytes()) + " bytes");
+    lines.push_back("accumulated object " + object.name);
   }
   for (const NamedObject& object : chain.inputs()) {
     lines.push_back("input " + object.name + " with the hash " + hash_text(*object.object));
   }
   return lines;
-}
-
-/// Seconds of a step, from steps that are undone again.
-double measure_step(const ReverseOptions& options, ReverseChain& chain) {
-  StoredObject& state = chain.state();
-  std::vector<std::byte> copy;
-  copy.reserve(static_cast<std::size_t>(state.bytes()));
-  state.save([&](std::span<const std::byte> piece) {
-    copy.insert(copy.end(), piece.begin(), piece.end());
-  });
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  std::uint64_t steps = 0;
-  const auto is_last = [&] { return options.steps ? steps == *options.steps : chain.done(steps); };
-  const auto has_time = [&] {
-    return holds_for_all(options.group.get(), Clock::now() - start < probe_time);
-  };
-  while (steps < probe_steps && has_time() && !is_last()) chain.advance(steps++);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  state.load(std::ssize(copy), [from = copy.data()](std::span<std::byte> piece) mutable {
-    std::copy_n(from, piece.size(), piece.data());
-    from += piece.size();
-  });
-  return steps == 0 ? 0 : seconds / static_cast<double>(steps);
-}
-
-struct MeasuredCosts {
-  std::optional<DiskCosts> costs;
-  double step_seconds = 0;
-};
-
-/// The costs of the disk, measured unless they are given. A group takes its slowest process's.
-MeasuredCosts costs_of(const ReverseOptions& options, ReverseChain& chain) {
-  if (options.spill.empty() || options.disk_costs) return {options.disk_costs};
-  MeasuredCosts measured;
-  measured.step_seconds = measure_step(options, chain);
-  // The disk holds at most a state for each step; more than 2^40 bytes are no cache anyway.
-  constexpr Bytes most = Bytes{1} << 40;
-  const Bytes bytes = std::max({chain.state().bytes(), options.largest_state, Bytes{1}});
-  const auto states =
-      static_cast<Bytes>(std::min<std::uint64_t>(options.steps.value_or(1 << 20), 1 << 20));
-  const DiskSeconds disk =
-      measure_disk(options.spill, bytes, std::min(most / bytes, states) * bytes);
-  const double step = std::max(measured.step_seconds, 1e-9);
-  double agreed[] = {measured.step_seconds, disk.write / step, disk.read / step};
-  take_largest(options.group.get(), agreed);
-  measured.step_seconds = agreed[0];
-  measured.costs = DiskCosts{agreed[1], agreed[2]};
-  return measured;
 }
 
 /// Whether a run can continue from a record. A state that is damaged can be made again if the codec
@@ -301,6 +250,32 @@ void require_same_plan(const JournalPosition& begun, const ReversePlan& plan,
       where);
 }
 
+/// The record, if the accumulated objects have the sizes that they began with or those of the
+/// record. A finished run with others is another run.
+const JournalRecord* with_fitting_objects(const JournalRecord* record,
+                                          const ReverseOptions& options, ReverseChain& chain,
+                                          const Where& where) {
+  if (record == nullptr) return nullptr;
+  const JournalEntry* other = nullptr;
+  for (const JournalEntry& entry : record->entries) {
+    if (entry.kind != JournalEntry::Kind::accumulated) continue;
+    const Bytes bytes = chain.accumulated()[entry.number].object->bytes();
+    if (bytes != entry.extent.bytes && bytes != entry.charged) other = &entry;
+  }
+  if (record->is_finished) {
+    return holds_for_all(options.group.get(), other == nullptr) ? record : nullptr;
+  }
+  if (other == nullptr) return record;
+  const NamedObject& object = chain.accumulated()[other->number];
+  throw ArgumentError("reverse",
+                      "the accumulated object '" + object.name + "' has " +
+                          std::to_string(object.object->bytes()) + " bytes; in the journal in '" +
+                          options.resume + "' it began with " + std::to_string(other->charged) +
+                          " bytes and has " + std::to_string(other->extent.bytes) +
+                          "; give it the size that it begins with",
+                      where);
+}
+
 /// Calls `work`, which all processes of the group call. It succeeds in all of them or throws in all
 /// of them.
 template <class F>
@@ -330,30 +305,52 @@ struct ReverseRunner::Parts {
   Where where;
   ReverseReport report;
   InUse in_use{"ReverseDriver"};
+  std::optional<ChainCosts> measured = {};  // once, so that forecasts and budgets hold for the run
+  std::uint64_t steps_measured = 0;         // calls of `advance` for it
 
   bool run(ReverseChain& chain);
-  ReverseForecast forecast(ReverseChain& chain) const;
+  ReverseForecast forecast(ReverseChain& chain);
+  /// What steps and the disk cost, measured once for states of one size.
+  const ChainCosts& measure(const ReverseOptions& options, ReverseChain& chain);
 };
 
 ReverseRunner::ReverseRunner(ReverseOptions options, Where where) {
   check_options(options, where);
-  parts_ = std::make_unique<Parts>(Parts{std::move(options), where, {}});
+  parts_ = std::make_shared<Parts>(Parts{std::move(options), where, {}});
 }
 
 ReverseRunner::~ReverseRunner() = default;
 ReverseRunner::ReverseRunner(ReverseRunner&&) noexcept = default;
 ReverseRunner& ReverseRunner::operator=(ReverseRunner&&) noexcept = default;
 
-const ReverseReport& ReverseRunner::report() const { return parts_->report; }
+const std::shared_ptr<ReverseRunner::Parts>& ReverseRunner::parts() const {
+  if (parts_ != nullptr) return parts_;
+  throw ArgumentError("[reverse] this driver was moved from; use the one that it was moved to");
+}
+
+const ReverseReport& ReverseRunner::report() const { return parts()->report; }
 
 bool ReverseRunner::run(ReverseChain& chain) {
-  const InUse::Use use(parts_->in_use, call_in_progress, "ReverseDriver::run", &parts_->where);
-  return with_group(parts_->own_options.group.get(), [&] { return parts_->run(chain); });
+  const std::shared_ptr<Parts> all = parts();
+  const InUse::Use use(all->in_use, call_in_progress, "ReverseDriver::run", &all->where);
+  return with_group(all->own_options.group.get(), [&] { return all->run(chain); });
 }
 
 ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
-  const InUse::Use use(parts_->in_use, call_in_progress, "ReverseDriver::forecast", &parts_->where);
-  return with_group(parts_->own_options.group.get(), [&] { return parts_->forecast(chain); });
+  const std::shared_ptr<Parts> all = parts();
+  const InUse::Use use(all->in_use, call_in_progress, "ReverseDriver::forecast", &all->where);
+  return with_group(all->own_options.group.get(), [&] { return all->forecast(chain); });
+}
+
+const ChainCosts& ReverseRunner::Parts::measure(const ReverseOptions& options,
+                                                ReverseChain& chain) {
+  const Bytes bytes = measured_state_bytes(options, chain);
+  const bool is_known = measured && measured->state_bytes == bytes;
+  if (!holds_for_all(options.group.get(), is_known)) {
+    measured = measure_costs(options, chain);
+    steps_measured += measured->steps_advanced;
+  }
+  return *measured;
 }
 
 bool ReverseRunner::Parts::run(ReverseChain& chain) {
@@ -367,32 +364,37 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
   if (!options.resume.empty()) {
     journal.emplace(reverse_journal, options.resume, identity_of(options, chain), where);
     record = record_of(*journal, codec == nullptr || codec->is_exact(), options.group.get());
+    record = with_fitting_objects(record, options, chain, where);
   }
-  std::optional<DiskCosts> costs;
-  if (record == nullptr) {
-    costs = costs_of(options, chain).costs;
-  } else if (!options.spill.empty()) {
-    const auto position = record->position_as<JournalPosition>();
-    costs = DiskCosts{position.write_cost, position.read_cost};
-  }
+  const auto costs = [&] {
+    if (record != nullptr) {
+      const auto position = record->position_as<JournalPosition>();
+      return DiskCosts{position.write_cost, position.read_cost};
+    }
+    if (options.disk_costs) return *options.disk_costs;
+    const std::uint64_t before = steps_measured;
+    const DiskCosts found = measure(options, chain).disk;
+    report.steps_advanced = steps_measured - before;
+    return found;
+  };
   const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
-  if (record != nullptr) {
-    const auto position = record->position_as<JournalPosition>();
-    if (!record->is_finished) require_same_plan(position, plan, options, where);
-    journal->continue_from(*record);
-    report.resumed_at =
-        position.current == JournalPosition::none ? position.left : position.current;
-    if (!run.continue_from(*record)) {
-      throw FileError("[reverse] " + journal->file().path() +
-                      " is damaged; remove the directory to start the run afresh");
-    }
-  } else {
-    if (journal) journal->start();
-    run.begin();
-  }
   bool finished = false;
   try {
+    if (record != nullptr) {
+      const auto position = record->position_as<JournalPosition>();
+      if (!record->is_finished) require_same_plan(position, plan, options, where);
+      journal->continue_from(*record);
+      report.resumed_at =
+          position.current == JournalPosition::none ? position.left : position.current;
+      if (!run.continue_from(*record)) {
+        throw FileError("[reverse] " + journal->file().path() +
+                        " is damaged; remove the directory to start the run afresh");
+      }
+    } else {
+      if (journal) journal->start();
+      run.begin();
+    }
     finished = run.run();
   } catch (...) {
     run.finish_report();
@@ -402,7 +404,7 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
   return finished;
 }
 
-ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) const {
+ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) {
   check_chain(own_options, chain, where);
   const ReverseOptions options = options_in_group(own_options, chain);
   const StoredObject& state = chain.state();
@@ -412,13 +414,19 @@ ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) const {
     std::error_code error;
     fs::create_directories(options.spill, error);
   }
-  const MeasuredCosts measured = costs_of(options, chain);
-  const ReversePlan plan = plan_reversal(options, chain, codec.get(), measured.costs, where);
+  double step_seconds = 0;
+  const auto costs = [&] {
+    if (options.disk_costs) return *options.disk_costs;
+    const ChainCosts& found = measure(options, chain);
+    step_seconds = found.step_seconds;
+    return found.disk;
+  };
+  const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
   ReverseForecast forecast{.steps = plan.steps.value_or(0),
                            .segment_steps = plan.segment,
                            .states_in_memory = plan.snapshots,
                            .bytes = plan.bytes(options.tape_bytes_per_step),
-                           .step_seconds = measured.step_seconds};
+                           .step_seconds = step_seconds};
   if (!plan.steps) return forecast;
   const auto schedule = make_chain_schedule(plan.units(), plan.snapshots, plan.costs);
   const auto seed_and_tapes = *plan.units() + 1;
@@ -430,11 +438,11 @@ ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) const {
   forecast.bytes_written = static_cast<Bytes>(forecast.disk_writes) * plan.largest_state;
   forecast.bytes_read = static_cast<Bytes>(forecast.disk_reads) * plan.largest_state;
   const double advances = static_cast<double>(*plan.steps + forecast.steps_advanced_again);
-  forecast.seconds = measured.step_seconds * advances;
+  forecast.seconds = step_seconds * advances;
   if (plan.step_costs) {
-    forecast.seconds += measured.step_seconds *
-                        (plan.step_costs->write * static_cast<double>(forecast.disk_writes) +
-                         plan.step_costs->read * static_cast<double>(forecast.disk_reads));
+    forecast.seconds +=
+        step_seconds * (plan.step_costs->write * static_cast<double>(forecast.disk_writes) +
+                        plan.step_costs->read * static_cast<double>(forecast.disk_reads));
   }
   return forecast;
 }

@@ -60,7 +60,10 @@ class ReverseRunner {
 
  private:
   struct Parts;
-  std::unique_ptr<Parts> parts_;
+  /// Throws `ArgumentError` if this object was moved from.
+  const std::shared_ptr<Parts>& parts() const;
+
+  std::shared_ptr<Parts> parts_;  // a run holds it too, because its functions may move the driver
 };
 
 /// What a `ReverseDriver` needs to know of a program. States are numbered: step n makes state n + 1
@@ -90,7 +93,8 @@ struct ReverseFunctions {
   std::function<std::vector<std::byte>(const Adjoint& adjoint)> save_adjoint = {};
   std::function<Adjoint(std::span<const std::byte> bytes)> load_adjoint = {};
   /// What `reverse` adds to, such as a loss and the gradient of parameters: `{named("loss",
-  /// loss)}`. They are saved and resumed under their names.
+  /// loss)}`. They are saved and resumed. In a run that continues they have the sizes that they
+  /// began with, or those of the last record.
   std::vector<NamedObject> accumulated = {};
   /// What the functions read and do not change, such as parameters. A journal of other ones is
   /// rejected.
@@ -117,13 +121,15 @@ struct ReverseFunctions {
 ///     const std::vector<double> gradient = *driver.run(u);
 template <class State, class Adjoint = State>
 class ReverseDriver {
+  using Functions = ReverseFunctions<State, Adjoint>;
+
  public:
   /// Throws `ArgumentError` for options or functions that are missing or contradict each other.
-  ReverseDriver(ReverseFunctions<State, Adjoint> functions, ReverseOptions options,
-                Where where = Where::current())
-      : functions_(std::move(functions)), runner_(std::move(options), where) {
-    if (!functions_.advance || !functions_.seed ||
-        !functions_.reverse == !functions_.reverse_segment) {
+  ReverseDriver(Functions functions, ReverseOptions options, Where where = Where::current())
+      : functions_(std::make_shared<const Functions>(std::move(functions))),
+        runner_(std::move(options), where) {
+    if (!functions_->advance || !functions_->seed ||
+        !functions_->reverse == !functions_->reverse_segment) {
       throw ArgumentError(
           "reverse",
           "functions are missing; give advance, seed, and one of reverse and reverse_segment",
@@ -139,8 +145,10 @@ class ReverseDriver {
   /// directory cannot be used, `ArgumentError` if the journal is not of this run. Later:
   /// `EnvironmentError` when the disk is full, `ArgumentError` for states of other sizes and, with
   /// `check`, for steps that are not reproducible, and any exception of a function. `StoppedError`
-  /// when stopped without `resume`, and with `group` a `RankError` when another rank fails.
+  /// when stopped without `resume`, and with `group` a `RankError` when another rank fails. After
+  /// an exception without `resume`, the accumulated objects have partial sums.
   std::optional<Adjoint> run(State& state) {
+    runner_.report();  // refuses a driver that was moved from
     Chain chain(functions_, state);
     if (!runner_.run(chain)) return {};
     return std::move(chain.adjoint_value());
@@ -149,6 +157,7 @@ class ReverseDriver {
   /// What `run` will take. Advances the state by a few steps and puts it back if the costs of the
   /// disk must be measured.
   ReverseForecast forecast(State& state) const {
+    runner_.report();  // likewise
     Chain chain(functions_, state);
     return runner_.forecast(chain);
   }
@@ -159,11 +168,12 @@ class ReverseDriver {
  private:
   class Chain final : public ReverseChain {
    public:
-    Chain(const ReverseFunctions<State, Adjoint>& functions, State& state)
-        : functions_(functions),
+    Chain(std::shared_ptr<const Functions> functions, State& state)
+        : held_(std::move(functions)),
+          functions_(*held_),
           state_value_(state),
-          state_(object(state, functions.save, functions.load)),
-          adjoint_(object(adjoint_value_, functions.save_adjoint, functions.load_adjoint)) {
+          state_(object(state, functions_.save, functions_.load)),
+          adjoint_(object(adjoint_value_, functions_.save_adjoint, functions_.load_adjoint)) {
       if (state_ == nullptr) {
         throw ArgumentError(
             "[reverse] the bytes of the state are not known; give save and load, or give its type "
@@ -227,14 +237,15 @@ class ReverseDriver {
       }
     }
 
-    const ReverseFunctions<State, Adjoint>& functions_;
+    std::shared_ptr<const Functions> held_;
+    const Functions& functions_;
     State& state_value_;
     Adjoint adjoint_value_{};
     std::unique_ptr<StoredObject> state_;
     std::unique_ptr<StoredObject> adjoint_;
   };
 
-  ReverseFunctions<State, Adjoint> functions_;
+  std::shared_ptr<const Functions> functions_;  // a run holds them too
   ReverseRunner runner_;
 };
 

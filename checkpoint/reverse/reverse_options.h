@@ -30,8 +30,9 @@ struct ReverseProgress {
   std::uint64_t steps = 0;           ///< of the chain; 0 while the length is unknown
   std::uint64_t steps_advanced = 0;  ///< so far, in this process
   std::uint64_t steps_reversed = 0;  ///< of the chain, also by earlier processes
-  /// Part of all calls of `advance` and `reverse` that are done, from 0 to 1. It is 0 while the
-  /// length is unknown.
+  /// Part of the run that is done, from 0 to 1, also by earlier processes: of all calls of
+  /// `advance` and `reverse`. Where states are kept by bytes, it is that of the steps that were
+  /// made and reversed once. It is 0 while the length is unknown.
   double part = 0;
 };
 
@@ -54,7 +55,8 @@ struct ReverseOptions {
   /// same directory. Each state there takes less than 1 KiB of memory, which counts towards the
   /// budget. If the length is unknown, or sizes change, only the first 64 KiB of these do.
   std::string spill = {};
-  /// Cost of writing and reading a state, in steps. Measured if not given.
+  /// Cost of writing and reading a state, in steps. If not given, the driver measures it once, and
+  /// only if some states do not fit in memory.
   std::optional<DiskCosts> disk_costs = {};
 
   ReverseCodec codec = ReverseCodec::none;
@@ -123,7 +125,8 @@ struct ObjectError {
 struct ReverseReport {
   std::uint64_t steps = 0;                 ///< of the chain
   std::uint64_t steps_advanced = 0;        ///< calls of `advance`, with those for `errors`
-  std::uint64_t steps_advanced_again = 0;  ///< for steps that were run before, without `errors`
+                                           ///< and to measure the costs of the disk
+  std::uint64_t steps_advanced_again = 0;  ///< for steps that were run before, without those
   std::uint64_t steps_reversed = 0;
   std::uint64_t states_in_memory = 0;  ///< at a time, at most
   Bytes budget = 0;

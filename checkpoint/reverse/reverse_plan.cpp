@@ -27,6 +27,8 @@ constexpr Bytes open_table_bytes = 64 << 10;
 /// A two-tier schedule is planned in this many bytes per step, of at most so many steps.
 constexpr Bytes planning_bytes = 48;
 constexpr std::uint64_t most_planned = 1 << 18;
+/// Of these, what remains for each step while it runs.
+constexpr Bytes length_bytes = 4;
 
 bool has_file(const ReverseOptions& options) {
   return !options.spill.empty() || !options.resume.empty();
@@ -87,15 +89,53 @@ std::uint32_t snapshots_in(Bytes room, Bytes slot, std::uint64_t units) {
       std::clamp<std::uint64_t>(fitting, 1, std::max<std::uint64_t>(units, 1)));
 }
 
+Bytes planned_steps(const ReversePlan& plan) {
+  return static_cast<Bytes>(std::min(*plan.steps + 1, most_planned));
+}
+
+/// Bytes of memory for what is known of a state on disk.
+Bytes disk_entry_bytes(const ReversePlan& plan) {
+  constexpr Bytes entry_of_piece = 8;
+  return plan.entry_bytes + ExtentFile::extent_bytes + entry_of_piece;
+}
+
 /// Bytes of memory for what is known of states on disk, and for their schedule.
 Bytes disk_table(const ReversePlan& plan, std::uint32_t snapshots) {
   const auto schedule = make_chain_schedule(plan.units(), snapshots, plan.costs);
-  const auto writes = static_cast<Bytes>(schedule->writes());
-  const auto planned = static_cast<Bytes>(std::min(*plan.units() + 1, most_planned));
-  constexpr Bytes entry_of_piece = 8;
-  constexpr Bytes entry_of_length = 4;
-  return writes * (plan.entry_bytes + ExtentFile::extent_bytes + entry_of_piece) +
-         planned * entry_of_length;
+  return static_cast<Bytes>(schedule->writes()) * disk_entry_bytes(plan) +
+         planned_steps(plan) * length_bytes;
+}
+
+/// Divides the room between states in memory and the table of those on disk, which is larger the
+/// fewer states are in memory. Returns false if there is no room for the table beside one state.
+bool share_with_table(ReversePlan& plan, Bytes slot, std::uint64_t units) {
+  plan.snapshots = snapshots_in(plan.room, slot, units);
+  Bytes table = disk_table(plan, plan.snapshots);
+  for (Bytes before = -1; table > before;) {
+    if (table + slot > plan.room) return false;
+    plan.snapshots = snapshots_in(plan.room - table, slot, units);
+    before = std::exchange(table, std::max(table, disk_table(plan, plan.snapshots)));
+  }
+  plan.fixed_bytes += table;
+  plan.room -= table;
+  return true;
+}
+
+/// Plans the disk tier of a chain of known length. Where memory is too small for the table of the
+/// cheapest schedule, a higher cost of writing makes shorter tables. Where it is too small for any,
+/// all states are in memory.
+void plan_disk_tier(ReversePlan& plan, Bytes slot, std::uint64_t units) {
+  constexpr double factor = 4;
+  constexpr double most_cost = 1e12;
+  const Bytes least = planned_steps(plan) * length_bytes + disk_entry_bytes(plan);
+  if (least + slot <= plan.room) {
+    for (double& write = plan.costs->write; write <= most_cost;
+         write = std::max(factor * write, 1.0)) {
+      if (share_with_table(plan, slot, units)) return;
+    }
+  }
+  plan.costs = {};
+  plan.snapshots = snapshots_in(plan.room, slot, units);
 }
 
 [[noreturn]] void refuse(Bytes budget, Bytes smallest) {
@@ -113,7 +153,7 @@ Bytes ReversePlan::bytes(Bytes tape_bytes_per_step) const {
 }
 
 ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
-                          const SnapshotCodec* codec, const std::optional<DiskCosts>& costs,
+                          const SnapshotCodec* codec, const std::function<DiskCosts()>& costs,
                           const Where& where) {
   ReversePlan plan;
   plan.steps = options.steps;
@@ -147,35 +187,23 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
   const Bytes slot = KeptStates::memory_of(plan.slot_bytes) + plan.entry_bytes;
   const Bytes tape = chain.has_segments() ? options.tape_bytes_per_step : 0;
   const Bytes fixed = plan.fixed_bytes + plan.buffer_bytes;
-  Bytes planning = 0;
-  Bytes most_table = 0;
-  if (costs && plan.steps && *plan.steps > 1 && !plan.by_bytes) {
-    plan.costs = costs;
-    planning = planning_bytes * static_cast<Bytes>(std::min(*plan.steps + 1, most_planned));
-    most_table = disk_table(plan, 1);
-  }
-  const Bytes smallest = fixed + std::max(tape + slot + most_table, planning);
+  const bool has_tiers = on_disk && plan.steps && *plan.steps > 1 && !plan.by_bytes;
+  const Bytes planning = has_tiers ? planning_bytes * planned_steps(plan) : 0;
+  const Bytes lengths = has_tiers ? length_bytes * planned_steps(plan) : 0;
+  const Bytes smallest = fixed + std::max(tape + slot + lengths, planning);
   if (options.memory_budget < smallest) refuse(options.memory_budget, smallest);
 
   const Bytes available = options.memory_budget - fixed;
-  if (tape > 0) plan.segment = best_segment(plan.steps, available - most_table, slot, tape);
+  if (tape > 0) plan.segment = best_segment(plan.steps, available - lengths, slot, tape);
   plan.room = available - static_cast<Bytes>(plan.segment) * tape;
-  if (costs) {
-    const auto length = static_cast<double>(plan.segment);
-    plan.step_costs = costs;
-    plan.costs = DiskCosts{costs->write / length, costs->read / length};
-  }
   const std::uint64_t units = plan.units().value_or(most_units);
   plan.snapshots = snapshots_in(plan.room, slot, units);
-  if (plan.costs && plan.steps && plan.snapshots < units && !plan.by_bytes) {
-    // The table of states on disk takes memory too, and is larger the fewer states are in memory.
-    Bytes table = disk_table(plan, plan.snapshots);
-    for (Bytes before = -1; table > before;) {
-      plan.snapshots = snapshots_in(plan.room - table, slot, units);
-      before = std::exchange(table, std::max(table, disk_table(plan, plan.snapshots)));
-    }
-    plan.fixed_bytes += table;
-    plan.room -= table;
+  const bool holds_all = plan.steps && !plan.by_bytes && plan.snapshots >= units;
+  if (on_disk && !holds_all) {
+    const auto length = static_cast<double>(plan.segment);
+    plan.step_costs = costs();
+    plan.costs = DiskCosts{plan.step_costs->write / length, plan.step_costs->read / length};
+    if (has_tiers) plan_disk_tier(plan, slot, units);
   }
   if (plan.by_bytes) {
     plan.slot_bytes = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "autodiff/bytes.h"
@@ -24,8 +25,8 @@ struct ReversePlan {
   Bytes buffer_bytes = 0;  ///< of buffers, in addition
   Bytes room = 0;          ///< what is left for states
   std::size_t hashes = 0;  ///< entries of the table of hashes, at most
-  std::optional<DiskCosts> costs = {};  ///< of the disk, in units; only with a directory for states
-  std::optional<DiskCosts> step_costs = {};  ///< likewise, in steps
+  std::optional<DiskCosts> costs = {};       ///< of the disk, in units; only if it is used
+  std::optional<DiskCosts> step_costs = {};  ///< likewise, in steps, before anything raised them
 
   std::optional<std::uint64_t> units() const {
     if (!steps) return {};
@@ -35,10 +36,12 @@ struct ReversePlan {
   Bytes bytes(Bytes tape_bytes_per_step) const;
 };
 
-/// The plan for a chain whose first state is current. `costs` are those of the disk, in steps.
-/// Throws `BudgetError`, and `ArgumentError` for more steps than can be counted.
+/// The plan for a chain whose first state is current. `costs` returns the costs of the disk, in
+/// steps. It is called only if some states do not fit in memory, after all errors: `BudgetError`,
+/// and `ArgumentError` for more steps than can be counted. The smallest feasible budget does not
+/// depend on the costs.
 ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
-                          const SnapshotCodec* codec, const std::optional<DiskCosts>& costs,
+                          const SnapshotCodec* codec, const std::function<DiskCosts()>& costs,
                           const Where& where);
 
 }  // namespace palimpsest

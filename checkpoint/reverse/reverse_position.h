@@ -12,6 +12,7 @@ struct JournalPosition {
   std::uint64_t left = 0;          ///< steps to be reversed, once their number is known
   std::uint64_t length = 0;        ///< of the chain; 0 while unknown
   std::uint64_t actions = 0;       ///< of the schedule that are done: of the sweep, or of the rest
+  std::uint64_t advanced = 0;      ///< calls of `advance`, by all processes
   std::uint64_t furthest = 0;      ///< the last state that was made
   std::uint64_t largest_kept = 0;  ///< bytes; only by bytes
   std::uint64_t repetitions = 0;   ///< likewise: how often a step is run, at most

@@ -37,12 +37,16 @@ void ReverseRun::add_record() {
     own.push_back(entry.extent);
     entries.push_back(entry);
   };
-  if (position_.current != none) {
+  // State 0 is given to each run, which does not know a lossy copy of it.
+  const bool is_given = is_sweep() && position_.current == 0;
+  if (position_.current != none && !is_given) {
     add({.kind = Kind::state, .step = position_.current}, chain_.state(), "the current state");
   }
   if (has_adjoint_) add({.kind = Kind::adjoint}, *chain_.adjoint(), "the adjoint");
   for (std::uint32_t i = 0; const NamedObject& object : chain_.accumulated()) {
-    add({.kind = Kind::accumulated, .number = i++}, *object.object, object.name);
+    add({.kind = Kind::accumulated, .number = i, .charged = begun_[i]}, *object.object,
+        object.name);
+    ++i;
   }
   if (hashes_) {
     const auto bytes = std::as_bytes(hashes_->hashes());
@@ -52,7 +56,7 @@ void ReverseRun::add_record() {
     own.push_back(entry.extent);
     entries.push_back(entry);
   }
-  if (samples_ && position_.phase != Phase::finished) {
+  if (samples_) {
     const std::vector<JournalEntry> saved = samples_->save();
     own.push_back(saved.front().extent);
     entries.insert(entries.end(), saved.begin(), saved.end());
@@ -81,6 +85,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
         has_adjoint_ = true;
         break;
       case Kind::accumulated:
+        begun_.push_back(entry.charged);
         is_intact = load_object(entry, *chain_.accumulated()[entry.number].object);
         break;
       case Kind::hashes: {
@@ -118,7 +123,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
     }
     if (!is_intact) return false;
   }
-  if (samples_ && position_.phase != Phase::finished && !samples_->load(samples)) return false;
+  if (samples_ && !samples_->load(samples)) return false;
   if (position_.phase == Phase::finished) return true;
   // The given state is state 0, from which a damaged copy of it can be made again.
   std::vector<KeptState>& in_memory = kept_->tier(KeptStates::Tier::memory);
@@ -136,6 +141,7 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
     if (!kept_->is_exact()) return false;
     is_whole = false;
   }
+  if (plan_.by_bytes) report_.states_in_memory = in_memory.size();
   is_memory_whole_ = holds_for_all(options_.group.get(), is_whole);
   if (schedule_ != nullptr) replay_schedule();
   if (state == nullptr) return true;
@@ -156,6 +162,7 @@ void ReverseRun::replay_schedule() {
     for (std::uint64_t i = is_sweep() ? actions : units; i > 0; --i) schedule_->before_step();
     if (is_sweep()) return;
     schedule_->end_sweep();
+    expected_ = calls_expected();
   }
   for (; actions > 0; --actions) schedule_->next();
 }

@@ -27,7 +27,8 @@ ReverseRun::ReverseRun(const ReverseOptions& options, const Where& where, Revers
       chain_(chain),
       plan_(plan),
       journal_(journal),
-      report_(report) {
+      report_(report),
+      always_looks_(journal != nullptr && options.record_every.count() <= 0) {
   if (journal != nullptr) {
     file_ = &journal->file();
   } else if (!options.spill.empty()) {
@@ -55,8 +56,13 @@ ReverseRun::ReverseRun(const ReverseOptions& options, const Where& where, Revers
     samples_.emplace(options.sampled_segments, plan.steps, plan.segment, chain, file_, meter_);
   }
   report_.states_in_memory = plan.by_bytes ? 0 : plan.snapshots;
-  if (plan.by_bytes || !plan.steps) return;
-  expected_ = *plan.steps + (schedule_->forward_units() - *plan.units() - 1) * plan.segment;
+  if (!plan.by_bytes && plan.steps) expected_ = calls_expected();
+}
+
+std::uint64_t ReverseRun::calls_expected() const {
+  const std::uint64_t length = plan_.steps.value_or(position_.length);
+  const std::uint64_t units = (length + plan_.segment - 1) / plan_.segment;
+  return length + (schedule_->forward_units() - units - 1) * plan_.segment;
 }
 
 std::uint64_t ReverseRun::step_of(std::uint64_t unit) const {
@@ -76,13 +82,13 @@ void ReverseRun::begin() {
   }
   if (hashes_) hashes_->check(0, chain_.state(), where_);
   if (samples_) samples_->visit(0);
+  for (const NamedObject& object : chain_.accumulated()) begun_.push_back(object.object->bytes());
+  // A run that fails early leaves partial sums, and the next one must begin with these.
+  if (journal_ != nullptr && !begun_.empty()) clock_.time_record([&] { add_record(); });
 }
 
 bool ReverseRun::run() {
-  if (position_.phase == Phase::finished) {
-    report_.finished = true;
-    return true;
-  }
+  if (position_.phase == Phase::finished) return finish();
   try {
     if (plan_.by_bytes) {
       if (is_sweep()) sweep_by_bytes();
@@ -96,7 +102,6 @@ bool ReverseRun::run() {
   }
   position_.phase = Phase::finished;
   position_.current = none;
-  if (samples_) report_.errors = samples_->errors();
   for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
     for (KeptState& kept : kept_->tier(tier)) kept_->drop(kept);
     kept_->tier(tier).clear();
@@ -109,7 +114,12 @@ bool ReverseRun::run() {
     holds_for_all(options_.group.get(), true);
     journal_->finish();
   }
+  return finish();
+}
+
+bool ReverseRun::finish() {
   report_.finished = true;
+  if (samples_) report_.errors = samples_->errors();
   if (options_.progress) report_progress();
   return true;
 }
@@ -142,6 +152,7 @@ void ReverseRun::sweep() {
   }
   position_.length = position_.left = position_.current;
   schedule_->end_sweep();
+  expected_ = calls_expected();
   position_.actions = 0;
   seed();
   pause();
@@ -154,6 +165,8 @@ void ReverseRun::seed() {
   position_.phase = Phase::reversal;
   position_.current = none;
   position_.left = position_.length;
+  // The steps of the reversal may take longer than those before.
+  until_clock_ = pauses_ = 1;
   if (samples_) {
     std::uint64_t kept = 0;
     for (const auto tier : {KeptStates::Tier::memory, KeptStates::Tier::disk}) {
@@ -196,6 +209,7 @@ void ReverseRun::advance_to(std::uint64_t state) {
   while (position_.current < state) {
     chain_.advance(position_.current);
     ++position_.current;
+    ++position_.advanced;
     ++report_.steps_advanced;
     if (position_.current > position_.furthest) {
       position_.furthest = position_.current;
@@ -264,15 +278,14 @@ void ReverseRun::make_again(const KeptState& damaged, bool is_damaged_here) {
 }
 
 void ReverseRun::look_at_clock() {
-  // Looks are rare where pauses are short.
+  // Looks of a group are rare where pauses are short.
   const double seconds = clock_.look();
   if (seconds < look_seconds / 2 && pauses_ < most_pauses) {
     pauses_ *= 2;
   } else if (seconds > look_seconds) {
     pauses_ = std::max<std::uint64_t>(pauses_ / 2, 1);
   }
-  const bool always = journal_ != nullptr && options_.record_every.count() <= 0;
-  if (always) pauses_ = 1;
+  if (always_looks_) pauses_ = 1;
   bool stops = options_.stop.stop_requested() ||
                (options_.stop_after && clock_.seconds() >= options_.stop_after->count());
   bool records = journal_ != nullptr && (stops || clock_.is_time_to_record(options_.record_every));
@@ -296,11 +309,15 @@ void ReverseRun::report_progress() {
   ReverseProgress progress{.steps = position_.length,
                            .steps_advanced = report_.steps_advanced,
                            .steps_reversed = position_.length - position_.left};
+  const auto part_of = [](std::uint64_t done, std::uint64_t all) {
+    return std::min(1.0, static_cast<double>(done) / static_cast<double>(all));
+  };
   if (position_.phase == Phase::finished) {
     progress.part = 1;
   } else if (expected_ > 0) {
-    const std::uint64_t done = report_.steps_advanced + progress.steps_reversed;
-    progress.part = std::min(1.0, static_cast<double>(done) / static_cast<double>(expected_));
+    progress.part = part_of(position_.advanced + progress.steps_reversed, expected_);
+  } else if (position_.length > 0) {
+    progress.part = part_of(position_.furthest + progress.steps_reversed, 2 * position_.length);
   }
   options_.progress(progress);
 }

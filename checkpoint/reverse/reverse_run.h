@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "checkpoint/meter.h"
 #include "checkpoint/reverse/chain_schedule.h"
@@ -45,6 +46,8 @@ class ReverseRun {
 
   bool is_sweep() const { return position_.phase == Phase::sweep; }
   std::uint64_t step_of(std::uint64_t unit) const;
+  /// The end of the report. Returns true.
+  bool finish();
   void sweep();
   void sweep_by_bytes();
   /// Writes the current state to disk if a piece of the chain begins with it; only by bytes.
@@ -71,10 +74,15 @@ class ReverseRun {
 
   /// A point at which the run may be interrupted.
   void pause() {
-    if (--until_clock_ == 0) look_at_clock();
+    const bool looks = options_.group != nullptr
+                           ? --until_clock_ == 0
+                           : always_looks_ || options_.stop.stop_requested() || clock_.has_ticked();
+    if (looks) look_at_clock();
   }
   void look_at_clock();
   void report_progress();
+  /// The number of calls that a schedule whose length is known makes.
+  std::uint64_t calls_expected() const;
   void add_record();
   bool load_object(const JournalEntry& entry, StoredObject& object);
 
@@ -96,9 +104,12 @@ class ReverseRun {
   bool has_adjoint_ = false;
   bool is_memory_whole_ = true;  // no process of the group lacks one of the states in memory
   RunClock clock_;
+  bool always_looks_;  // at the clock: a record follows each step
+  // Processes of a group look together, which takes longer than a short step.
   std::uint64_t until_clock_ = 1;
-  std::uint64_t pauses_ = 1;    // between two looks at the clock
+  std::uint64_t pauses_ = 1;    // between two looks
   std::uint64_t expected_ = 0;  // calls of `advance` and `reverse`; 0 while unknown
+  std::vector<Bytes> begun_;    // sizes of the accumulated objects before the first step
 };
 
 }  // namespace palimpsest

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 namespace palimpsest {
@@ -10,6 +11,15 @@ class RunClock {
  public:
   using Seconds = std::chrono::duration<double>;
 
+  /// Whether the system's coarse clock, which is cheap to read, has gone on since the last call
+  /// that returned true. It does so every few milliseconds. True the first time.
+  bool has_ticked() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (now.tv_nsec == tick_.tv_nsec && now.tv_sec == tick_.tv_sec) return false;
+    tick_ = now;
+    return true;
+  }
   double seconds() const { return Seconds(now() - start_).count(); }
   /// Seconds since the last look.
   double look() {
@@ -44,6 +54,7 @@ class RunClock {
   Time shown_ = start_;
   Time recorded_ = start_;
   Seconds cost_{0};
+  timespec tick_{};
 };
 
 }  // namespace palimpsest

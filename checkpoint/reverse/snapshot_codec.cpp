@@ -91,7 +91,8 @@ class ZstdCodec final : public SnapshotCodec {
 /// Half the bits of each number.
 class HalfCodec final : public SnapshotCodec {
  public:
-  HalfCodec(DType dtype, Bytes header) : dtype_(dtype), header_(header) {}
+  HalfCodec(DType dtype, Bytes header, Where where)
+      : dtype_(dtype), header_(header), where_(where) {}
 
   Bytes most(Bytes bytes) const override {
     return header_ + stored_bytes(bytes - header_, dtype_, Codec::half);
@@ -103,7 +104,15 @@ class HalfCodec final : public SnapshotCodec {
     const std::size_t header = count_of(header_);
     const auto bytes = count_of(most(std::ssize(state)));
     std::copy_n(state.begin(), header, to.begin());
-    palimpsest::encode(state.subspan(header), dtype_, Codec::half, to.first(bytes).subspan(header));
+    try {
+      palimpsest::encode(state.subspan(header), dtype_, Codec::half,
+                         to.first(bytes).subspan(header));
+    } catch (const ArgumentError&) {
+      reject_reverse_codec(
+          "a number of a state is too large for the half of its bits; use ReverseCodec::none or "
+          "zstd",
+          where_);
+    }
     return static_cast<Bytes>(bytes);
   }
   Bytes decoded_bytes(std::span<const std::byte> from) const override {
@@ -119,6 +128,7 @@ class HalfCodec final : public SnapshotCodec {
  private:
   DType dtype_;
   Bytes header_;
+  Where where_;
 };
 
 }  // namespace
@@ -142,7 +152,7 @@ std::unique_ptr<SnapshotCodec> make_snapshot_codec(const ReverseOptions& options
             "ReverseCodec::zstd",
             where);
       }
-      return std::make_unique<HalfCodec>(dtype, header);
+      return std::make_unique<HalfCodec>(dtype, header, where);
     case ReverseCodec::zfp:
       if (!has_numbers) {
         reject_reverse_codec(

@@ -118,11 +118,23 @@ DiskSeconds measure_disk(const std::string& directory, Bytes bytes, Bytes total)
     return static_cast<std::uint32_t>(std::max<Bytes>(part / sample.slot_bytes(), 1));
   };
   const std::uint32_t most = records_in(room);
-  std::uint32_t records = std::min(most, records_in(first_bytes));
-  double seconds = sample.write(records, disk);
-  while (seconds < enough_seconds && 2 * records <= most) {
-    records *= 2;
-    seconds = sample.write(records, disk);
+  std::uint32_t records = 0;
+  double seconds = 0;
+  // A disk with room for a few records is measured with these.
+  const auto has_room_for = [&](std::uint32_t more) {
+    try {
+      seconds = sample.write(more, disk);
+      records = more;
+      return true;
+    } catch (const EnvironmentError&) {
+      if (more == 1) throw;
+      return false;
+    }
+  };
+  for (std::uint32_t first = std::min(most, records_in(first_bytes)); !has_room_for(first);) {
+    first = std::max<std::uint32_t>(first / 2, 1);
+  }
+  while (seconds < enough_seconds && 2 * records <= most && has_room_for(2 * records)) {
   }
   const double scale = static_cast<double>(bytes) / static_cast<double>(sampled);
   return {.write = scale * seconds / records, .read = scale * sample.read_one(records, disk)};

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
 #include <limits>
 #include <tuple>
 
 #include "checkpoint/machine.h"
+#include "checkpoint/reverse/journal_directory.h"
 #include "checkpoint/stores/disk_seconds.h"
 
 namespace palimpsest {
@@ -37,7 +37,7 @@ DiskSeconds disk_seconds(const std::string& directory, Bytes bytes, Bytes total)
 
 LoopDisk::LoopDisk(const LoopOptions& options, std::vector<RecordPiece> record,
                    std::uint32_t states, std::function<double()> step_seconds)
-    : directory_(std::filesystem::absolute(options.spill)),
+    : directory_(absolute_path(options.spill)),
       options_(options.spill_options),
       record_(std::move(record)),
       states_(states),

@@ -134,6 +134,10 @@ inline Bytes smallest_budget(std::size_t size, ReverseOptions options) {
   return 0;
 }
 
+/// At least the bytes that are known of states on disk, one for each step. The smallest budget has
+/// no room for them.
+inline Bytes table_bytes(std::uint64_t steps) { return 1200 * static_cast<Bytes>(steps); }
+
 /// A budget for so many states in memory.
 inline Bytes budget_for(std::uint64_t states, std::size_t size, ReverseOptions options) {
   const Bytes smallest = smallest_budget(size, options);

@@ -448,20 +448,4 @@ TEST_CASE("reverse: options that contradict each other") {
   CHECK_THROWS_AS(found_by_driver(steps, 3, {.steps = steps, .spill = "/nowhere"}), FileError);
 }
 
-TEST_CASE("reverse: progress goes from nothing to all") {
-  std::vector<ReverseProgress> seen;
-  const auto progress = [&](const ReverseProgress& now) { seen.push_back(now); };
-  found_by_driver(20'000, 1, {.steps = 20'000, .memory_budget = 16_KiB, .progress = progress});
-  REQUIRE(!seen.empty());
-  CHECK(seen.back().part == 1);
-  CHECK(seen.back().steps_reversed == 20'000);
-  const auto all = static_cast<double>(seen.back().steps_advanced + 20'000);
-  for (std::size_t i = 1; i < seen.size(); ++i) {
-    CHECK(seen[i].part >= seen[i - 1].part);
-    CHECK(seen[i].steps_advanced >= seen[i - 1].steps_advanced);
-    const auto done = static_cast<double>(seen[i].steps_advanced + seen[i].steps_reversed);
-    CHECK(std::abs(seen[i].part - done / all) < 0.01);
-  }
-}
-
 }  // namespace reverse_interface_test

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,13 +10,18 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodiff/error.h"
 #include "checkpoint/reverse/journal.h"
+#include "checkpoint/reverse/reverse_position.h"
 #include "checkpoint/reverse/snapshot_codec.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/reverse/chains.h"
@@ -170,6 +177,106 @@ TEST_CASE("reverse, journal: names of records and of new directories are durable
   }
   failing.clear();
   CHECK_THAT(message, Catch::Matchers::Contains("'" + path + "' cannot be written to the disk"));
+}
+
+namespace {
+
+/// Ends a run that has records after some steps of its reversal.
+void end_in_reversal(ReverseOptions options) {
+  options.record_every = std::chrono::seconds(0);
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  Row row{.steps = steps};
+  ReverseFunctions<Numbers> functions = row.functions();
+  functions.reverse = [&](Numbers& u, Numbers& a, std::uint64_t n) {
+    row.reverse(u, a, n);
+    if (n == 40) stop.request_stop();
+  };
+  Numbers u = row.start(40);
+  REQUIRE(!ReverseDriver(functions, options).run(u));
+}
+
+std::vector<std::string> records_in(const TemporaryDirectory& directory) {
+  std::vector<std::string> records;
+  for (const std::string& file : directory.files()) {
+    if (file.ends_with(".record")) records.push_back(file);
+  }
+  return records;
+}
+
+/// Changes the plan in a record, with the hash that belongs to it.
+void change_plan(const std::string& path, const JournalPosition& from, const JournalPosition& to) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto bytes_of = [](const JournalPosition& position) {
+    return std::string(reinterpret_cast<const char*>(&position), sizeof position);
+  };
+  const std::size_t at = text.find(bytes_of(from));
+  REQUIRE(at != std::string::npos);
+  text.replace(at, sizeof to, bytes_of(to));
+  const std::size_t body = text.size() - sizeof(Hash128);
+  const Hash128 hash = hash_bytes_128(std::as_bytes(std::span(text)).first(body));
+  std::memcpy(text.data() + body, &hash, sizeof hash);
+  file.clear();
+  file.seekp(0);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+}  // namespace
+
+TEST_CASE("reverse, journal: a run that another version planned otherwise is refused") {
+  const TemporaryDirectory directory(quick_folder());
+  const ReverseOptions options = options_in(directory.path());
+  end_in_reversal(options);
+  const std::vector<std::string> records = records_in(directory);
+  REQUIRE(records.size() == 2);
+  std::filesystem::remove(std::min(records[0], records[1]));
+  const std::string last = std::max(records[0], records[1]);
+  const auto record = Journal::last_in(reverse_journal, directory.path());
+  REQUIRE(record.has_value());
+  const auto planned = record->position_as<JournalPosition>();
+  JournalPosition other = planned;
+  const auto check_refused = [&] {
+    change_plan(last, planned, other);
+    check_error([&] { found_by_driver(steps, 40, options); },
+                {"was planned with", "and this process would have",
+                 "continue with the versions of the libraries that began it"});
+    change_plan(last, std::exchange(other, planned), planned);
+  };
+  ++other.snapshots;
+  check_refused();
+  ++other.segment;
+  check_refused();
+  ++other.slot_bytes;
+  check_refused();
+  const Found found = found_by_driver(steps, 40, options);
+  CHECK(found == plainly(steps, 40));
+  CHECK(found.report.resumed_at.has_value());
+}
+
+TEST_CASE("reverse, journal: what cannot be read for a moment is not taken for missing") {
+  const TemporaryDirectory directory(quick_folder());
+  const ReverseOptions options = options_in(directory.path());
+  end_in_reversal(options);
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  REQUIRE(next >= 0);
+  close(next);
+  rlimit before;
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  // The lock and the data take two numbers of files; a record or the list of them takes another.
+  const rlimit low{.rlim_cur = static_cast<rlim_t>(next) + 2, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
+  std::string message;
+  try {
+    found_by_driver(steps, 40, options);
+  } catch (const FileError& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK_THAT(message, Catch::Matchers::Contains("cannot be read: Too many open files"));
+  const Found found = found_by_driver(steps, 40, options);
+  CHECK(found == plainly(steps, 40));
+  CHECK(found.report.resumed_at.has_value());
 }
 
 TEST_CASE("reverse, journal: spill and resume name one directory, however it is written") {

@@ -91,7 +91,7 @@ TEST_CASE("reverse, resume: stop_after and stop end in good order") {
   int runs = 0;
   for (; !found.adjoint && runs < 500; ++runs) {
     found = found_by_driver(steps, size, options);
-    CHECK(found.report.records == 1);
+    CHECK(found.report.records == (runs == 0 ? 2 : 1));  // the first run begins with one
     CHECK(found.report.finished == found.adjoint.has_value());
   }
   CHECK(runs > 10);
