@@ -32,11 +32,17 @@ void require_distinct(std::span<const Gradients::Entry> entries, const std::stri
   }
 }
 
-bool have_own_names(std::span<const Gradients::Entry> entries) {
-  std::set<std::string_view> names;
-  return std::ranges::all_of(entries, [&](const auto& entry) {
-    return !entry.name.empty() && names.insert(entry.name).second;
-  });
+/// The names that exactly one entry has, and which one.
+std::map<std::string, std::size_t, std::less<>> own_names(
+    std::span<const Gradients::Entry> entries) {
+  std::map<std::string, std::size_t, std::less<>> names;
+  std::set<std::string_view> shared;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string& name = entries[i].name;
+    if (!name.empty() && !names.emplace(name, i).second) shared.insert(name);
+  }
+  std::erase_if(names, [&](const auto& each) { return shared.contains(each.first); });
+  return names;
 }
 
 /// The first few names, for a message.
@@ -78,17 +84,21 @@ void Optimizer::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
-Optimizer::Kept Optimizer::first_kept(const ParameterInfo& parameter, std::string key,
-                                      std::vector<std::size_t>& group_sizes) const {
-  Kept kept{std::move(key), parameter.type, 1, common_.weight_decay, {}};
-  const auto group = std::ranges::find_if(
-      common_.groups, [&](const ParameterGroup& each) { return each.matches(parameter); });
-  if (group != common_.groups.end()) {
-    kept.learning_rate_factor = group->learning_rate_factor;
-    kept.weight_decay = group->weight_decay.value_or(common_.weight_decay);
-    ++group_sizes[static_cast<std::size_t>(group - common_.groups.begin())];
+/// Gives parameters the settings of their groups. Returns the number of parameters in each group.
+std::vector<std::size_t> Optimizer::choose_groups(std::span<Kept> parameters) const {
+  std::vector<std::size_t> sizes(common_.groups.size());
+  for (Kept& each : parameters) {
+    each.learning_rate_factor = 1;
+    each.weight_decay = common_.weight_decay;
+    const ParameterInfo info{each.name, each.type};
+    const auto group = std::ranges::find_if(
+        common_.groups, [&](const ParameterGroup& candidate) { return candidate.matches(info); });
+    if (group == common_.groups.end()) continue;
+    each.learning_rate_factor = group->learning_rate_factor;
+    each.weight_decay = group->weight_decay.value_or(common_.weight_decay);
+    ++sizes[static_cast<std::size_t>(group - common_.groups.begin())];
   }
-  return kept;
+  return sizes;
 }
 
 void Optimizer::require_groups_used(std::span<const std::size_t> group_sizes,
@@ -104,66 +114,56 @@ void Optimizer::require_groups_used(std::span<const std::size_t> group_sizes,
 
 void Optimizer::start(std::span<const Gradients::Entry> entries) {
   require_distinct(entries, common_.name);
-  const bool by_name = have_own_names(entries);
-  std::vector<Kept> kept;
-  std::map<std::string, std::size_t, std::less<>> index;
-  std::vector<std::size_t> group_sizes(common_.groups.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::string key = by_name ? entries[i].name : std::to_string(i);
-    index.emplace(key, i);
-    kept.push_back(first_kept({entries[i].name, entries[i].gradient.type()}, key, group_sizes));
+  Parameters parameters{{}, own_names(entries)};
+  for (const Gradients::Entry& entry : entries) {
+    parameters.kept.push_back({.name = entry.name, .type = entry.gradient.type()});
   }
-  require_groups_used(group_sizes, entries);
-  if (loaded_) require_state_of(*loaded_, kept, by_name);
-  for (Kept& each : kept) {
-    if (loaded_) {
-      each.state = loaded_slots(*loaded_, each);
-    } else {
-      for (const Slot& slot : slots({each.type.shape, state_dtype(each.type.dtype)})) {
-        each.state.push_back(Tensor::zeros(slot.type.shape, slot.type.dtype));
-      }
-    }
-  }
-  kept_ = std::move(kept);
-  index_ = std::move(index);
-  by_name_ = by_name;
+  fill_state(parameters);
+  require_groups_used(choose_groups(parameters.kept), entries);
+  parameters_ = std::move(parameters);
   loaded_.reset();
-  started_ = true;
 }
 
 /// Where the state of each entry is.
 std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> entries) const {
   const std::string owner = "[" + common_.name + "] ";
-  if (entries.size() != kept_.size()) {
-    const bool is_more = entries.size() > kept_.size();  // a tape that was not cleared
+  const std::vector<Kept>& kept = parameters_->kept;
+  if (entries.size() != kept.size()) {
+    const bool is_more = entries.size() > kept.size();  // a tape that was not cleared
     throw ArgumentError(owner + std::to_string(entries.size()) +
-                        " parameters given after steps with " + std::to_string(kept_.size()) +
-                        "; " + (is_more ? "call tape.clear() before each step, or use" : "use") +
+                        " parameters given after steps with " + std::to_string(kept.size()) + "; " +
+                        (is_more ? "call tape.clear() before each step, or use"
+                                 : "record those that a step does not use as well, or use") +
                         " one optimizer per model, and a new one after freeze() and unfreeze()");
   }
   std::vector<std::size_t> places;
-  std::vector<bool> is_taken(kept_.size());
+  std::vector<std::optional<std::size_t>> taken_by(kept.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    std::size_t place = i;
-    if (by_name_ && kept_[i].key != entries[i].name) {
-      const auto found = index_.find(entries[i].name);
-      if (found == index_.end()) {
-        throw ArgumentError(owner + "parameter " + described(entries[i], i) +
-                            " did not occur at the first step; record the same parameters, with "
-                            "the same names, at every step");
-      }
-      place = found->second;
+    const std::string& name = entries[i].name;
+    const auto found = parameters_->index.find(name);
+    const bool is_found = found != parameters_->index.end();
+    const std::size_t place = is_found ? found->second : i;
+    if (!is_found && !name.empty() && parameters_->has_own_name(i)) {
+      throw ArgumentError(owner + "parameter " + described(entries[i], i) +
+                          " did not occur at the first step; record the same parameters, with "
+                          "the same names, at every step");
     }
-    if (is_taken[place]) {
-      throw ArgumentError(owner + "two parameters are named " + described(entries[i], i) +
+    if (taken_by[place]) {
+      const std::size_t other = is_found ? *taken_by[place] : i;
+      throw ArgumentError(owner +
+                          (entries[other].name == kept[place].name
+                               ? "two parameters are named " + described(entries[i], i)
+                               : "parameter " + std::to_string(other) + " has no name, and '" +
+                                     kept[place].name +
+                                     "', which was at its position, is given too") +
                           "; give each parameter a name of its own");
     }
-    is_taken[place] = true;
+    taken_by[place] = i;
     const ValueType& type = entries[i].gradient.type();
-    if (type != kept_[place].type) {
+    if (type != kept[place].type) {
       throw ArgumentError(owner + "parameter " + described(entries[i], i) + " was " +
-                          to_string(kept_[place].type) + " and is now " + to_string(type) + "; " +
-                          (by_name_ ? "use one optimizer per model"
+                          to_string(kept[place].type) + " and is now " + to_string(type) + "; " +
+                          (is_found ? "use one optimizer per model"
                                     : "record parameters in the same order at every step"));
     }
     places.push_back(place);
@@ -171,15 +171,35 @@ std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> 
   return places;
 }
 
+/// Names parameters that had no name before, which may move them to other groups.
+void Optimizer::take_names(std::span<const Gradients::Entry> entries,
+                           std::span<const std::size_t> places) {
+  if (parameters_->index.size() == parameters_->kept.size()) return;
+  std::optional<Parameters> named;
+  for (const auto& [name, entry] : own_names(entries)) {
+    const std::size_t place = places[entry];
+    if (!parameters_->kept[place].name.empty()) continue;
+    if (!named) named = parameters_;
+    named->kept[place].name = name;
+    named->index.emplace(name, place);
+  }
+  if (!named) return;
+  choose_groups(named->kept);
+  parameters_ = std::move(named);
+}
+
 void Optimizer::step(const Gradients& gradients) {
   const InUse::Use use(in_use_, call_in_progress, "Optimizer::step");
   if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
-  if (!started_) start(entries);
+  if (!parameters_) start(entries);
   const std::vector<std::size_t> places = places_of(entries);
+  take_names(entries, places);
   ++steps_;
   for (const Gradients::Entry& entry : entries) note_write(entry.value, "Optimizer::step");
-  for (std::size_t i = 0; i < entries.size(); ++i) update_tensor(entries[i], kept_[places[i]]);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    update_tensor(entries[i], parameters_->kept[places[i]]);
+  }
 }
 
 void Optimizer::update_tensor(const Gradients::Entry& entry, const Kept& kept) const {

@@ -31,13 +31,17 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// It needs no tape: `Gradients` hold the parameters' tensors. After `Runner::bind` these are the
 /// bound ones.
 ///
-/// State is kept by the name of a parameter, with its scopes, if every parameter has a name of its
-/// own at the first step. Otherwise it is kept by position on the tape. It is f64 for f64
-/// parameters and f32 otherwise; updates of 16-bit parameters are computed in f32 and rounded. The
-/// bits do not depend on the number of threads.
+/// A parameter is found by its name, with its scopes, if no other parameter has that name. It is
+/// found by its position among the gradients until a step names it, and in steps that do not. A
+/// model may leave out other layers in each step of an `Execution`, although that step then does
+/// not name their parameters.
+///
+/// State is f64 for f64 parameters and f32 otherwise; updates of 16-bit parameters are computed in
+/// f32 and rounded. The bits do not depend on the number of threads.
 ///
 /// Groups give some parameters other settings. A parameter belongs to the first group that matches
-/// it; parameters that no group matches have the optimizer's own settings.
+/// it; parameters that no group matches have the optimizer's own settings. A step that names a
+/// parameter for the first time decides again.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -46,9 +50,9 @@ class Optimizer {
 
   /// Updates every parameter once; none if the gradients' report says that they overflowed. Throws
   /// `ArgumentError` when number, names or types of the parameters differ from those of the
-  /// previous step. The first step also throws it for a group that selects no parameter and for a
-  /// tensor that occurs twice. It throws as `load_state` if a loaded state is of other parameters.
-  /// Then nothing has changed.
+  /// previous step. The first step, and the first after `load_state`, also throw it for a group
+  /// that selects no parameter and for a tensor that occurs twice. They throw as `load_state` if a
+  /// loaded state is of other parameters. Then nothing has changed.
   void step(const Gradients& gradients);
   /// Bytes of the state for these parameters.
   Bytes state_bytes(std::span<const Tensor> parameters) const;
@@ -62,16 +66,17 @@ class Optimizer {
   void set_learning_rate(double rate);
 
   /// Everything that later steps depend on, except the settings given at construction. The entries
-  /// are "adam/steps" (i64), "adam/learning_rate" (f64) and those of the parameters, such as
-  /// "adam/name/layer3/weight/mean" or, without names, "adam/position/2/mean". Tensors share the
-  /// optimizer's storage, so the next step changes them.
+  /// are "adam/steps" (i64), "adam/learning_rate" (f64) and those of the parameters. A parameter
+  /// has entries such as "adam/name/layer3/weight/mean" or, without a name, "adam/position/2/mean".
+  /// "adam/positions" (i64) has the positions of the named ones, in the order of their names.
+  /// Tensors share the optimizer's storage, so the next step changes them.
   NamedTensors state() const;
   /// Throws what `load_state` would throw. Changes nothing.
   void check_state(const NamedTensors& state) const;
   /// Continues from a state of an optimizer of the same kind, with the same bits. Copies the
   /// tensors. Throws `ArgumentError` for an entry that is missing, unknown or out of range,
   /// `ShapeError` and `DTypeError` for one of another type. Then the optimizer is unchanged.
-  /// Before the first step the parameters are unknown; then the next `step` compares them.
+  /// The next `step` compares the parameters with those of the state.
   void load_state(const NamedTensors& state);
 
  protected:
@@ -109,46 +114,57 @@ class Optimizer {
   virtual void update(const Update& update) const = 0;
 
  private:
-  /// A parameter, as it was at the first step, and its state.
+  /// A parameter and its state.
   struct Kept {
-    std::string key;  // its name or position
-    ValueType type;
-    double learning_rate_factor;
-    double weight_decay;
-    std::vector<Tensor> state;
+    std::string name = {};
+    ValueType type = {};
+    double learning_rate_factor = 1;
+    double weight_decay = 0;
+    std::vector<Tensor> state = {};
   };
-  /// A state that was read, and which kinds of state it has by parameter.
+  /// Places of parameters by their names, if they have names of their own.
+  using Index = std::map<std::string, std::size_t, std::less<>>;
+  /// The parameters, in the order of the first step.
+  struct Parameters {
+    std::vector<Kept> kept;
+    Index index;
+
+    bool has_own_name(std::size_t place) const;
+    /// "name/layer3/weight" or "position/2", which begins the entries of its state.
+    std::string key(std::size_t place) const;
+  };
+  /// A state that was read.
   struct Loaded {
     std::int64_t steps = 0;
     double learning_rate = 0;
-    bool by_name = false;
     NamedTensors entries;
-    std::map<std::string, std::set<std::string>> slots;  // by key of the parameter
+    std::map<std::string, std::set<std::string>> slots;  // kinds of state, by key of the parameter
+    std::map<std::size_t, std::string> names;            // by position, where that is known
   };
 
   void start(std::span<const Gradients::Entry> entries);
-  Kept first_kept(const ParameterInfo& parameter, std::string key,
-                  std::vector<std::size_t>& group_sizes) const;
+  void fill_state(Parameters& parameters) const;
+  std::vector<std::size_t> choose_groups(std::span<Kept> parameters) const;
   void require_groups_used(std::span<const std::size_t> group_sizes,
                            std::span<const Gradients::Entry> entries) const;
   std::vector<std::size_t> places_of(std::span<const Gradients::Entry> entries) const;
+  void take_names(std::span<const Gradients::Entry> entries, std::span<const std::size_t> places);
   void update_tensor(const Gradients::Entry& entry, const Kept& kept) const;
 
-  std::string entry_name(const std::string& key, const std::string& slot, bool by_name) const;
+  std::string entry_name(const std::string& key, const std::string& slot) const;
   Loaded read(const NamedTensors& state) const;
-  void require_state_of(const Loaded& loaded, std::span<const Kept> parameters, bool by_name) const;
+  void read_positions(Loaded& loaded) const;
+  std::string key_in(const Loaded& loaded, const Parameters& parameters, std::size_t place) const;
+  std::vector<std::string> keys_in(const Loaded& loaded, const Parameters& parameters) const;
+  void require_fits(const Loaded& loaded) const;
   void require_slots_of(const Loaded& loaded, const std::string& key, const ValueType& type) const;
-  std::vector<Tensor> loaded_slots(const Loaded& loaded, const Kept& kept) const;
 
   InUse in_use_{"optimizer"};
   Common common_;
   double learning_rate_ = 0;
   std::int64_t steps_ = 0;
-  bool started_ = false;  // the parameters are known
-  bool by_name_ = false;
-  std::vector<Kept> kept_;                                 // in the order of the first step
-  std::map<std::string, std::size_t, std::less<>> index_;  // by key
-  std::optional<Loaded> loaded_;                           // the first step begins with it
+  std::optional<Parameters> parameters_;  // since the first step
+  std::optional<Loaded> loaded_;          // the first step begins with it
 };
 
 }  // namespace palimpsest
