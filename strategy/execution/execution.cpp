@@ -426,6 +426,7 @@ NamedTensors Execution::state() const {
 }
 
 void Execution::check_state(const NamedTensors& state) const {
+  state_->in_use.require(InUse::Level::alone, "Execution::check_state");
   const StateEntries entries(state, "execution");
   entries.short_count("gradient_calls");
   entries.short_count("value_calls");
@@ -434,8 +435,8 @@ void Execution::check_state(const NamedTensors& state) const {
 }
 
 void Execution::load_state(const NamedTensors& state) {
-  const InUse::Use use(state_->in_use, call_in_progress, "Execution::load_state");
   check_state(state);
+  const InUse::Use use(state_->in_use, call_in_progress, "Execution::load_state");
   const StateEntries entries(state, "execution");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
   state_->counted_gradients().set_generation(entries.short_count("gradient_calls"));

@@ -250,6 +250,7 @@ NamedTensors DistributedExecution::state() const {
 }
 
 void DistributedExecution::check_state(const NamedTensors& state) const {
+  state_->in_use.require(InUse::Level::alone, "DistributedExecution::check_state");
   const StateEntries entries(state, "ranks");
   entries.short_count("steps");
   order_in(state, entries);
@@ -258,8 +259,8 @@ void DistributedExecution::check_state(const NamedTensors& state) const {
 }
 
 void DistributedExecution::load_state(const NamedTensors& state) {
-  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::load_state");
   check_state(state);
+  const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::load_state");
   const StateEntries entries(state, "ranks");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
   const std::uint32_t steps = entries.short_count("steps");

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "autodiff/tape.h"
@@ -18,6 +19,15 @@ void check_tensors(const NamedTensors& own, const NamedTensors& state) {
     if (!own.contains(name)) {
       entries.refuse(name, "is not among the given tensors; give all tensors that were saved");
     }
+  }
+  std::map<const std::byte*, std::string> first_names;
+  for (const auto& [name, tensor] : own) {
+    if (tensor.elements() == 0) continue;
+    const std::string& first = first_names.emplace(tensor.raw(), name).first->second;
+    if (same_bits(state.at(first), state.at(name))) continue;
+    entries.refuse(name, "differs from entry '" + first +
+                             "', but both names have one tensor; load the state of a model that "
+                             "shares it too");
   }
 }
 

@@ -34,7 +34,8 @@ class TrainingPart {
         state_([&object] { return object.state(); }),
         check_([&object](const NamedTensors& state) { object.check_state(state); }),
         load_([&object](const NamedTensors& state) { object.load_state(state); }) {}
-  /// Tensors such as the parameters of a model. Loading copies the saved elements into them.
+  /// Tensors such as the parameters of a model. Loading copies the saved elements into them. Names
+  /// that share a tensor must have equal elements; otherwise `ArgumentError` is thrown.
   TrainingPart(std::string name, NamedTensors tensors);
   /// The random streams of a tape: its seed and generation. The tape must be empty when they are
   /// loaded. If they were saved between two steps, later steps draw what they would have drawn.
@@ -68,8 +69,9 @@ void save_training(const std::string& path, const std::vector<TrainingPart>& par
 /// data. All parts are checked before any is changed.
 ///
 /// Throws `FileError` as `read_training_state` does, for a file with more or fewer parts, and for a
-/// state that does not fit its part. Throws `TapeError` for a tape that is not empty and
-/// `ArgumentError` for two parts of one name. Then nothing has changed. If memory runs out, some
+/// state that does not fit its part. Throws `TapeError` for a tape that is not empty and for a part
+/// that is in use, as in a function that its step calls. Throws `ArgumentError` for two parts of
+/// one name. Then nothing has changed. If memory runs out, some
 /// parts may have been loaded.
 DataPosition load_training(const std::string& path, const std::vector<TrainingPart>& parts);
 

@@ -8,6 +8,7 @@
 
 #include "autodiff/error.h"
 #include "checkpoint/stores/hash.h"
+#include "strategy/base/digest.h"
 
 namespace palimpsest {
 namespace {
@@ -17,6 +18,7 @@ constexpr const char* training_version = "1";
 constexpr std::string_view integer_prefix = "integer:";
 constexpr std::string_view text_prefix = "text:";
 constexpr std::string_view checksum_prefix = "xxh3:";
+constexpr const char* metadata_checksum = "xxh3";
 
 [[noreturn]] void refuse_position(const std::string& name, const std::string& problem,
                                   const DataPosition& position) {
@@ -58,20 +60,40 @@ const std::string& metadata_of(const std::string& path, const Metadata& metadata
   return found->second;
 }
 
-/// A checksum of a tensor's type and elements.
-std::string checksum_of(const Tensor& tensor) {
-  const std::string type = to_string(tensor.type());
-  const std::span elements(tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
-  std::uint64_t hash = hash_bytes(elements, hash_bytes(std::as_bytes(std::span(type))));
+std::string digits_of(std::uint64_t hash) {
   std::string digits(16, '0');
   for (std::size_t i = digits.size(); i-- > 0; hash /= 16)
     digits[i] = "0123456789abcdef"[hash % 16];
   return digits;
 }
 
-/// Refuses a file with a tensor that its checksum does not fit. Files of earlier versions have no
-/// checksums.
+/// A checksum of a tensor's type and elements.
+std::string checksum_of(const Tensor& tensor) {
+  const std::string type = to_string(tensor.type());
+  const std::span elements(tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
+  return digits_of(hash_bytes(elements, hash_bytes(std::as_bytes(std::span(type)))));
+}
+
+/// A checksum of all metadata but this checksum.
+std::string checksum_of(const Metadata& metadata) {
+  Digest digest;
+  for (const auto& [name, text] : metadata) {
+    if (name == metadata_checksum) continue;
+    digest.put(name);
+    digest.put(text);
+  }
+  return digits_of(digest.value());
+}
+
+/// Refuses a file with metadata or a tensor that its checksum does not fit. Files of earlier
+/// versions have no checksums, or none of the metadata.
 void require_checksums(const std::string& path, const SafetensorsFile& file) {
+  const auto whole = file.metadata.find(metadata_checksum);
+  if (whole != file.metadata.end() && whole->second != checksum_of(file.metadata)) {
+    refuse_training_file(path,
+                         "has a position or list of parts whose checksum is another: the file was "
+                         "damaged; load an earlier one");
+  }
   const auto is_checksum = [](const auto& entry) {
     return entry.first.starts_with(checksum_prefix);
   };
@@ -129,6 +151,7 @@ void write_training_state(const std::string& path, const TrainingState& state) {
       metadata.emplace(std::string(text_prefix) + name, std::get<std::string>(value));
     }
   }
+  metadata.emplace(metadata_checksum, checksum_of(metadata));
   save_safetensors(path, tensors, metadata);
 }
 

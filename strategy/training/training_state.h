@@ -25,15 +25,16 @@ struct TrainingState {
 };
 
 /// Writes a safetensors file. A tensor is named by its part and its own name, as in
-/// "optimizer/adam/steps". The metadata have the names of the parts, the position, and a checksum
-/// of each tensor. An existing file is replaced only when the new one is complete. Throws
-/// `FileError` when the file cannot be written. Throws `ArgumentError` for a part whose name is
-/// empty or contains '/' or ',', for an undefined tensor, and for text that is not UTF-8.
+/// "optimizer/adam/steps". The metadata have the names of the parts, the position, a checksum of
+/// each tensor, and one of the metadata. An existing file is replaced only when the new one is
+/// complete. Throws `FileError` when the file cannot be written. Throws `ArgumentError` for a part
+/// whose name is empty or contains '/' or ',', for an undefined tensor, and for text that is not
+/// UTF-8.
 void write_training_state(const std::string& path, const TrainingState& state);
 
-/// Reads such a file. Throws `FileError` as `load_safetensors` does, for a tensor that its checksum
-/// does not fit, for a file that `write_training_state` did not write, and for one of a later
-/// version. Files of earlier versions have no checksums.
+/// Reads such a file. Throws `FileError` as `load_safetensors` does, for a file that
+/// `write_training_state` did not write, and for one of a later version. Throws it for tensors or
+/// metadata that do not fit their checksum; files of earlier versions may lack these.
 TrainingState read_training_state(const std::string& path);
 
 }  // namespace palimpsest

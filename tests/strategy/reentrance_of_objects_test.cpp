@@ -142,6 +142,7 @@ class ExecutionSubject final : public Subject {
                const std::vector<Tensor> batch{Tensor::ones({4, 1}, DType::f64)};
                static_cast<void>(execution_->value(model_, parameters, batch));
              }},
+            {"check_state", [this] { execution_->check_state(saved_); }},
             {"load_state", [this] { execution_->load_state(saved_); }}};
   }
 
@@ -205,6 +206,7 @@ class OptimizerSubject final : public Subject {
   std::vector<std::pair<std::string, Call>> functions() override {
     return {{"step", [this] { optimizer_->step(*gradients_); }},
             {"set_learning_rate", [this] { optimizer_->set_learning_rate(7); }},
+            {"check_state", [this] { optimizer_->check_state(OwnOptimizer({}, [] {}).state()); }},
             {"load_state", [this] { optimizer_->load_state(OwnOptimizer({}, [] {}).state()); }}};
   }
 
