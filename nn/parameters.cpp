@@ -41,6 +41,17 @@ std::string list_of(const std::vector<std::string>& names) {
 /// True for tensors of one storage.
 bool share(const Tensor& a, const Tensor& b) { return a.bytes() > 0 && a.raw() == b.raw(); }
 
+/// The tensors of parameters; one that several share once.
+std::vector<Tensor> tensors_of(const std::vector<Parameter>& parameters) {
+  std::vector<Tensor> found;
+  std::set<const std::byte*> storages;
+  for (const Parameter& each : parameters) {
+    const Tensor& tensor = each.tensor();
+    if (tensor.bytes() == 0 || storages.insert(tensor.raw()).second) found.push_back(tensor);
+  }
+  return found;
+}
+
 void copy_into(const Tensor& target, const Tensor& source) {
   note_write(target, "Parameters::load");
   const Tensor converted = source.to(target.dtype());
@@ -169,11 +180,7 @@ std::vector<Parameter> Parameters::trainable() const {
   return found;
 }
 
-std::vector<Tensor> Parameters::tensors() const {
-  std::vector<Tensor> found;
-  for (const Parameter& each : trainable()) found.push_back(each.tensor());
-  return found;
-}
+std::vector<Tensor> Parameters::tensors() const { return tensors_of(trainable()); }
 
 Parameter Parameters::operator[](std::string_view name) const {
   const auto found = contents_->parameters.find(full_name(name));
@@ -186,13 +193,13 @@ Parameter Parameters::operator[](std::string_view name) const {
 
 std::int64_t Parameters::elements() const {
   std::int64_t count = 0;
-  for (const Parameter& each : trainable()) count += each.tensor().elements();
+  for (const Tensor& tensor : tensors()) count += tensor.elements();
   return count;
 }
 
 Bytes Parameters::bytes() const {
   Bytes sum = 0;
-  for (const Parameter& each : all()) sum += each.tensor().bytes();
+  for (const Tensor& tensor : tensors_of(all())) sum += tensor.bytes();
   return sum;
 }
 
@@ -234,18 +241,15 @@ void Parameters::convert(DType dtype) {
                      "; convert to f32, f64, f16 or bf16");
   }
   if (prefix_.empty()) contents_->dtype = dtype;
-  // Names that share a tensor share the converted one, too.
-  std::vector<std::pair<Tensor, Tensor>> converted;
   for (const Parameter& each : all()) {
-    Tensor& tensor = each.entry_->tensor;
-    if (!is_floating(tensor.dtype())) continue;
-    const auto before = std::ranges::find_if(converted, [&](const auto& pair) {
-      return pair.first.raw() == tensor.raw() && pair.first.type() == tensor.type();
-    });
-    if (before != converted.end()) {
-      tensor = before->second;
-    } else {
-      tensor = converted.emplace_back(tensor, tensor.to(dtype)).second;
+    const Tensor before = each.tensor();
+    if (!is_floating(before.dtype()) || before.dtype() == dtype) continue;
+    each.entry_->tensor = before.to(dtype);
+    for (const auto& [name, other] : contents_->parameters) {
+      const Tensor& tensor = other.tensor();
+      if (share(tensor, before) && tensor.type() == before.type()) {
+        other.entry_->tensor = each.tensor();
+      }
     }
   }
 }
@@ -266,6 +270,22 @@ void keep_sources_apart(std::vector<std::pair<Parameter, Tensor>>& found) {
   for (const auto& [parameter, tensor] : found) targets.insert(parameter.tensor().raw());
   for (auto& [parameter, tensor] : found) {
     if (targets.contains(tensor.raw())) tensor = tensor.clone();
+  }
+}
+
+/// Throws unless names that share a tensor are given the same elements.
+void require_equal_sources(const std::vector<std::pair<Parameter, Tensor>>& found) {
+  std::map<const std::byte*, std::size_t> first;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& [parameter, tensor] = found[i];
+    if (tensor.bytes() == 0) continue;
+    const auto& [other, same] = found[first.emplace(parameter.tensor().raw(), i).first->second];
+    const DType dtype = parameter.tensor().dtype();
+    if (same_bits(tensor.to(dtype), same.to(dtype))) continue;
+    throw ArgumentError("[parameters] the tensors given for '" + other.name() + "' and '" +
+                        parameter.name() +
+                        "' differ, but the two share one tensor; load a file of a model that "
+                        "shares it too, or leave one out with LoadOptions::name_of");
   }
 }
 
@@ -294,6 +314,7 @@ LoadResult Parameters::load(const NamedTensors& tensors, const LoadOptions& opti
     }
     found.emplace_back(each, std::move(given));
   }
+  require_equal_sources(found);
   keep_sources_apart(found);
   for (const auto& [name, tensor] : tensors) {
     if (!taken.contains(name)) result.unexpected.push_back(name);

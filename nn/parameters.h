@@ -101,12 +101,14 @@ class Parameters {
   std::vector<Parameter> all() const;
   /// The trainable ones.
   std::vector<Parameter> trainable() const;
-  /// The tensors of the trainable ones, as an `Execution` takes them.
+  /// The tensors of the trainable ones, as an `Execution` takes them. One that several names share
+  /// is listed once.
   std::vector<Tensor> tensors() const;
   /// The parameter of this name, with its scopes below this one. Throws `ArgumentError` when there
   /// is none, listing those that exist.
   Parameter operator[](std::string_view name) const;
-  /// Number of elements of all trainable parameters.
+  /// Number of elements of all trainable parameters. Tensors that several names share count once,
+  /// here and below.
   std::int64_t elements() const;
   /// Bytes of all parameters and states.
   Bytes bytes() const;
@@ -132,15 +134,17 @@ class Parameters {
   bool is_training() const;
   void set_training(bool training);
 
-  /// Converts parameters and states that are floating. Their tensors are replaced, so an optimizer
-  /// must be made again. Throws `DTypeError` unless `dtype` is floating.
+  /// Converts parameters and states that are floating. Names that share a tensor still do
+  /// afterwards, whichever of them this scope has. Tensors are replaced, so an optimizer must be
+  /// made again. Throws `DTypeError` unless `dtype` is floating.
   void convert(DType dtype);
 
   /// Names without this scope, and tensors, which are shared.
   NamedTensors named() const;
   /// Copies tensors into the parameters and states of this scope, converted to their dtypes. Checks
   /// everything before it changes anything. Throws `ArgumentError` that lists missing and
-  /// unexpected names, and `ShapeError` for a tensor of another shape.
+  /// unexpected names, and `ShapeError` for a tensor of another shape. Throws `ArgumentError` where
+  /// names that share a tensor are given different ones.
   LoadResult load(const NamedTensors& tensors, const LoadOptions& options = {});
   /// Likewise, from a safetensors file. Also throws `FileError`.
   LoadResult load(const std::string& path, const LoadOptions& options = {});

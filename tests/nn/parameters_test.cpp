@@ -304,14 +304,62 @@ TEST_CASE("converting changes the dtype of parameters and floating states") {
   CHECK_THROWS_AS(model.parameters.convert(DType::i32), DTypeError);
 }
 
-TEST_CASE("names that share a tensor still do when they are converted") {
+TEST_CASE("names that share a tensor still do when they are converted, in a scope or all") {
   nn::Parameters parameters(1);
   const Tensor shared = Tensor::vector({1, 2});
-  const nn::Parameter first = parameters.add("first", shared);
-  const nn::Parameter second = parameters.add("second", shared);
-  parameters.convert(DType::f64);
+  const nn::Parameter first = (parameters / "a").add("first", shared);
+  const nn::Parameter second = (parameters / "b").add("second", shared);
+  const nn::Parameter other = (parameters / "b").add("other", Tensor::vector({1, 2}));
+  (parameters / "a").convert(DType::f64);
   CHECK(first.tensor().dtype() == DType::f64);
   CHECK(first.tensor().raw() == second.tensor().raw());
+  CHECK(other.tensor().dtype() == DType::f32);
+  parameters.convert(DType::f32);
+  CHECK(second.tensor().dtype() == DType::f32);
+  CHECK(first.tensor().raw() == second.tensor().raw());
+}
+
+TEST_CASE("a tensor with two names counts once, and is trained once") {
+  nn::Parameters parameters(1);
+  const nn::Linear encoder(parameters / "encoder", 3, 3, {.bias = false});
+  const nn::Linear decoder((parameters / "decoder").add("weight", encoder.weight.tensor()));
+  CHECK(parameters.all().size() == 2);
+  CHECK(parameters.elements() == 9);
+  CHECK(parameters.bytes() == 36);
+  REQUIRE(parameters.tensors().size() == 1);
+  CHECK(parameters.tensors()[0].raw() == encoder.weight.tensor().raw());
+  const std::vector<Tensor> batch{Tensor::normal({4, 3}, 3)};
+  const auto loss = [&](Tape&, std::span<const Var>, std::span<const Var> x) {
+    return LossAndOutputs(mean(square(decoder(tanh(encoder(x[0]))))));
+  };
+  for (const int parts : {1, 2}) {
+    Execution execution({.accumulation = parts});
+    const Gradients gradients = execution.gradients(loss, parameters.tensors(), batch);
+    CHECK(gradients.entries().size() == 1);
+    CHECK_NOTHROW(adam()->step(gradients));
+  }
+  const Tensor empty({0}, DType::f32);
+  parameters.add("none", empty);
+  parameters.add("nothing", empty);
+  CHECK(parameters.tensors().size() == 3);
+}
+
+TEST_CASE("names that share a tensor are loaded from equal tensors only") {
+  nn::Parameters parameters(1);
+  const Tensor shared = Tensor::zeros({2});
+  parameters.add("a", shared);
+  parameters.add("b", shared);
+  const Tensor ones = Tensor::ones({2}), wide = Tensor::ones({2}, DType::f64);
+  CHECK_THROWS_WITH(
+      parameters.load(NamedTensors{{"a", ones}, {"b", Tensor::vector({1, 2})}}),
+      Contains("'a' and 'b' differ") && Contains("one tensor") && Contains("name_of"));
+  CHECK(same_bits(shared, Tensor::zeros({2})));
+  parameters.load(NamedTensors{{"a", ones}, {"b", wide}});
+  CHECK(same_bits(shared, ones));
+  parameters.load(NamedTensors{{"b", Tensor::zeros({2})}}, {.allow_missing = true});
+  CHECK(same_bits(shared, Tensor::zeros({2})));
+  parameters.load(parameters.named());
+  CHECK_THROWS_AS(parameters.check_state({{"a", ones}, {"b", shared}}), ArgumentError);
 }
 
 TEST_CASE("names and handles that cannot be are errors") {
