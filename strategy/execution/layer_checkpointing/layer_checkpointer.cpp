@@ -103,7 +103,8 @@ struct LayerCheckpointer::State {
 
   /// The stage of a sublayer. If `end` is set, `layers()` is valid and gives the number of stages.
   std::size_t stage_of(int layer, Sublayer sublayer, bool end) const;
-  /// Finds sizes and segments for an input of this type.
+  /// Finds sizes and segments for an input of this type. Layers may record something else than
+  /// before, for example in evaluation; then they are measured again.
   void measure(const ValueType& input);
 
   LayerRun& last_run() {
@@ -125,8 +126,8 @@ struct LayerCheckpointer::State {
   std::vector<std::vector<Var>> names;  // of the parameters, by stage
   std::vector<LayerSegment> fixed;      // of all modes but `dynamic`
 
-  // For inputs of the type measured last.
-  std::optional<ValueType> measured;
+  // As measured last.
+  std::vector<std::uint64_t> measured;  // structures of stages
   std::vector<LayerStage> sizes;
   std::vector<LayerSegment> segments;
 
@@ -152,22 +153,28 @@ std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, boo
 }
 
 void LayerCheckpointer::State::measure(const ValueType& input) {
-  if (measured == input) return;
+  std::vector<std::uint64_t> recorded;
   std::vector<LayerStage> found;
   ValueType type = input;
   Streams streams;
-  for (const StageFunction& stage : stages) {
-    StageTape tape(stage, type, streams, precision);
-    tape.differentiate();
-    found.push_back(tape.sizes(evaluator->options().machine));
-    found.back().stored_input = stored_bytes(type.bytes(), type.dtype, checkpointing.codec);
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    StageTape tape(stages[k], type, streams, precision);
+    recorded.push_back(tape.structure());
     streams.first = tape.streams();
     ++streams.part;
+    if (k < measured.size() && measured[k] == recorded[k]) {
+      found.push_back(sizes[k]);
+    } else {
+      tape.differentiate();
+      found.push_back(tape.sizes(evaluator->options().machine));
+      found.back().stored_input = stored_bytes(type.bytes(), type.dtype, checkpointing.codec);
+    }
     type = tape.output_type();
   }
+  if (recorded == measured) return;
   segments = is_dynamic() ? dynamic_segments(checkpointing, count(), found) : fixed;
   sizes = std::move(found);
-  measured = input;
+  measured = std::move(recorded);
 }
 
 void LayerCheckpointer::State::require_current() const {

@@ -68,8 +68,9 @@ class LayerCheckpointer {
   /// numbers that they would on one fresh tape with this seed.
   ///
   /// Usage errors in a layer's function and budgets that are too small name the layer. Other
-  /// exceptions pass through unchanged. After an exception nothing is kept. Mode `dynamic` throws
-  /// `BudgetError`, before any work, when the fraction is too small.
+  /// exceptions pass through unchanged. After an exception nothing is kept. Mode `dynamic` first
+  /// records all layers without values, and measures those that have changed since the last pass.
+  /// It throws `BudgetError`, before any work, when the fraction is too small.
   Tensor forward(const Tensor& input, std::uint64_t seed = 0);
 
   /// A copy of the input of a layer, or of one of its sublayers, in the last forward pass. It is
@@ -94,7 +95,9 @@ class LayerCheckpointer {
   ///
   /// Tensors that layers and the loss update (`Tape::update_after_run`) change at the end of the
   /// first call after a forward pass, by the values of that pass. Recomputation and later calls
-  /// do not change them.
+  /// do not change them. If a layer's output depends on such a tensor, a later call throws
+  /// `TapeError`, since the kept activations do not belong to the new elements. It does so for any
+  /// constant or parameter that the library has written into since the forward pass.
   ///
   /// If a layer passes no derivative to its input, the layers before it are not differentiated;
   /// their gradients are zeros. Throws `ArgumentError` before a forward pass, `ShapeError` and
@@ -107,9 +110,9 @@ class LayerCheckpointer {
                           Where where = Where::current());
 
   /// Predicts what a forward and a backward pass from an input of this type hold and compute. It
-  /// simulates them with the sizes of the layers, and computes nothing. The layers are assumed to
-  /// record the same for all inputs of one type. Throws `ArgumentError` when a layer looks at
-  /// values.
+  /// simulates them with the sizes of the layers, and computes nothing. The layers are recorded as
+  /// they would be now, for example in training or in evaluation. Throws `ArgumentError` when a
+  /// layer looks at values.
   LayerForecast forecast(const ValueType& input);
   /// The memory and work since the last forward pass began. After one `backward` it equals the
   /// forecast. `activation` adds its work to the forward passes. Throws `ArgumentError` before a

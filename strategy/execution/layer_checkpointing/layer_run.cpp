@@ -1,5 +1,6 @@
 #include "strategy/execution/layer_checkpointing/layer_run.h"
 
+#include "autodiff/storage_version.h"
 #include "strategy/execution/layer_checkpointing/added_reports.h"
 
 namespace palimpsest {
@@ -29,6 +30,7 @@ LayerRun::LayerRun(const Setting& setting, std::vector<LayerSegment> segments, c
     : setting_(setting),
       segments_(std::move(segments)),
       seed_(seed),
+      version_(latest_version()),
       first_stream_(setting.stages.size() + 1),
       input_(input) {
   setting_.meter.reset_peaks();
@@ -62,6 +64,16 @@ Allocate LayerRun::metered() const {
 StageTape LayerRun::record(std::size_t stage, const Tensor& input) const {
   const Streams streams{seed_, first_stream_[stage], static_cast<std::uint32_t>(stage)};
   return StageTape(setting_.stages[stage], input, streams, setting_.evaluator, setting_.precision);
+}
+
+void LayerRun::require_current(const StageTape& tape) const {
+  if (version_ != latest_version()) tape.require_unchanged(version_);
+}
+
+StageTape LayerRun::record_again(std::size_t stage, const Tensor& input) const {
+  StageTape tape = record(stage, input);
+  require_current(tape);
+  return tape;
 }
 
 LayerRun::Kept LayerRun::keep(const Tensor& x, const LayerSegment& segment) const {
@@ -130,7 +142,7 @@ Tensor LayerRun::computed(std::size_t stage, const Allocate& allocate) {
   const std::size_t index = segment_of(stage);
   Tensor x = restored(index);
   for (std::size_t k = segments_[index].first; k < stage; ++k) {
-    x = record(k, x).output(k + 1 == stage ? allocate : allocate_buffer);
+    x = record_again(k, x).output(k + 1 == stage ? allocate : allocate_buffer);
     ++use_.forward_passes[k];
   }
   return x;
@@ -177,12 +189,12 @@ void LayerRun::save(std::size_t stage) {
   ++use_.kept_activations;
 }
 
-std::vector<StageTape> LayerRun::record_again(std::size_t index, Report& report) {
+std::vector<StageTape> LayerRun::hold_again(std::size_t index, Report& report) {
   const LayerSegment& segment = segments_[index];
   std::vector<StageTape> tapes;
   Tensor x = restored(index);
   for (std::size_t k = segment.first; k < segment.last; ++k) {
-    tapes.push_back(record(k, x));
+    tapes.push_back(record_again(k, x));
     StageTape& tape = tapes.back();
     tape.differentiate();
     const bool is_last = k + 1 == segment.last;
@@ -204,9 +216,10 @@ LayerRun::Adjoints LayerRun::backward(Tensor adjoint) {
     const LayerSegment& segment = segments_[i];
     const bool taped = is_taped(i);
     std::vector<StageTape> again;
-    if (!taped) again = record_again(i, found.report);
+    if (!taped) again = hold_again(i, found.report);
     for (std::size_t k = segment.last; adjoint.defined() && k-- > segment.first;) {
       StageTape& tape = taped ? held_[i].tapes[k - segment.first] : again.back();
+      if (taped) require_current(tape);
       StageTape::Adjoints adjoints = tape.reverse(adjoint);
       if (adjoints.run) add_run(found.report, std::move(*adjoints.run), false);
       found.parameters[k] = std::move(adjoints.parameters);

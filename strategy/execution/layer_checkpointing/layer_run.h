@@ -55,7 +55,8 @@ class LayerRun {
   };
   /// Runs the stages backward from the adjoint of the output, which has the output's type. An
   /// undefined adjoint means that nothing depends on the output. Stages before one that passes no
-  /// derivative to its input are not run, and have adjoints of zeros.
+  /// derivative to its input are not run, and have adjoints of zeros. Throws `TapeError` for a
+  /// stage that reads a tensor changed since the forward pass.
   Adjoints backward(Tensor adjoint);
 
  private:
@@ -76,6 +77,10 @@ class LayerRun {
   bool is_taped(std::size_t segment) const { return !held_[segment].tapes.empty(); }
   bool rounds(DType dtype) const { return stored_dtype(dtype, setting_.codec) != dtype; }
   StageTape record(std::size_t stage, const Tensor& input) const;
+  /// Records a stage after the forward pass.
+  StageTape record_again(std::size_t stage, const Tensor& input) const;
+  /// Throws `TapeError` if a stage reads a tensor that was changed since the forward pass began.
+  void require_current(const StageTape& tape) const;
   Kept keep(const Tensor& x, const LayerSegment& segment) const;
   Tensor forward_taped(const LayerSegment& segment, Tensor x);
   /// The segment that contains a stage.
@@ -85,11 +90,12 @@ class LayerRun {
   Tensor forward_passing(const LayerSegment& segment, Tensor x);
   /// The input of a segment, read from where it is kept.
   Tensor restored(std::size_t segment) const;
-  std::vector<StageTape> record_again(std::size_t segment, Report& report);
+  std::vector<StageTape> hold_again(std::size_t segment, Report& report);
 
   Setting setting_;
   std::vector<LayerSegment> segments_;
   std::uint64_t seed_;
+  std::uint64_t version_;                    // of storages, when the forward pass began
   std::vector<std::uint32_t> first_stream_;  // by stage, and one entry after the last
   std::vector<Held> held_;                   // by segment
   Tensor input_;

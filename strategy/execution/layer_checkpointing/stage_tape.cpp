@@ -6,8 +6,10 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/storage_version.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/base/parameters.h"
+#include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/execution/precision/translation.h"
@@ -207,6 +209,21 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     output_ = all[0];
     outputs_.assign(all.begin() + 1, all.end());
   });
+}
+
+std::uint64_t StageTape::structure() const { return hash_of_structure(*tape_, 1); }
+
+void StageTape::require_unchanged(std::uint64_t version) const {
+  for (NodeId node = 0; node < tape_->node_count(); ++node) {
+    if (!tape_->is_leaf(node)) continue;
+    const ValueId leaf = tape_->first_output(node);
+    const StorageVersion last = version_of(tape_->buffer(leaf));
+    if (last.number <= version || !depends_on(*tape_, output_.id(), leaf)) continue;
+    throw TapeError("[layers] " + std::string(last.call) + " has changed " + tape_->describe(node) +
+                    " since the forward pass, and " + stage_.describe() +
+                    " reads it, so the activations are out of date; call forward() again" +
+                    recorded_at(*tape_, node));
+  }
 }
 
 Report StageTape::run(std::span<const ValueId> targets) {

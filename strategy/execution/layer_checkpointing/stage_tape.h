@@ -59,6 +59,11 @@ class StageTape {
   /// Number of random streams that this stage and those before it take.
   std::uint32_t streams() const { return streams_; }
   ValueType output_type() const { return output_.type(); }
+  /// Equal for stages of equal sizes.
+  std::uint64_t structure() const;
+  /// Throws `TapeError` if the output depends on a constant or parameter that the library has
+  /// written into after this version (see `latest_version`).
+  void require_unchanged(std::uint64_t version) const;
   /// The updates that the stage records.
   std::span<const Tape::Update> updates() const { return updates_; }
   /// Copies of auxiliary outputs, followed by values of updates.

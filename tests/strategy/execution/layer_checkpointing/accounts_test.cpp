@@ -391,6 +391,41 @@ TEST_CASE("layers that are kept can be asked for and added to") {
   }
 }
 
+TEST_CASE("mode dynamic measures again when the layers record something else") {
+  bool is_training = false;
+  int inner = 1;  // inside a checkpoint
+  LayerModel model = perceptron(6, 16);
+  model.layer.forward = [&, plain = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                         int layer) -> LayerOutput {
+    Var y = plain(x, w, layer).output;
+    const bool is_large = layer % 2 == (is_training ? 0 : 1);
+    for (int i = 0; is_large && i < 5; ++i) y = tanh(cumsum(y, 0));
+    return checkpoint(
+        [&](const Var& v) {
+          Var z = v;
+          for (int i = 0; i < inner * (1 + layer); ++i) z = sin(z);
+          return z;
+        },
+        y);
+  };
+  const Tensor input = Tensor::uniform({8, 16}, 1, -1, 1);
+  const LayerCheckpointing given{.mode = Mode::dynamic, .memory_fraction = 0.5};
+  LayerCheckpointer layers(model, given);
+  for (const bool training : {false, true, false}) {
+    for (const int times : {1, 3}) {
+      CAPTURE(training, times);
+      is_training = training;
+      inner = times;
+      LayerCheckpointer fresh(model, given);
+      const LayerForecast expected = fresh.forecast(input.type());
+      CHECK(expected.use.peak <= expected.keep_all / 2);
+      layers.backward(layers.forward(input));
+      CHECK(layers.use() == expected.use);
+      CHECK(layers.forecast(input.type()).summary() == expected.summary());
+    }
+  }
+}
+
 TEST_CASE("configurations, uses and forecasts have a line each") {
   const auto line_of = [](const auto& value) {
     std::ostringstream stream;

@@ -180,6 +180,34 @@ TEST_CASE("layers: a pass that fails updates nothing") {
   CHECK_FALSE(same_bits(model.last, Tensor::zeros({8})));
 }
 
+TEST_CASE("layers: what reads an updated tensor is not computed again from its new elements") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const auto loss = [](const Var& output) { return mean(square(output)); };
+  for (const LayerCheckpointing& given : configurations_to_try) {
+    CAPTURE(static_cast<int>(given.mode));
+    LayerModel model = perceptron(5, 8);
+    const Tensor scale = Tensor::full({8}, 0.5);
+    model.layer.forward = [&, plain = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                           int layer) -> LayerOutput {
+      if (layer != 3) return plain(x, w, layer);
+      const Var y = plain(x * x.tape().constant(scale, "scale"), w, layer).output;
+      x.tape().update_after_run(scale, mean(y, {0}), 0.5);
+      return y;
+    };
+    LayerCheckpointer layers(model, given);
+    layers.forward(input);
+    const std::vector<Tensor> first = all(layers.backward(loss));
+    CHECK_THROWS_AS(layers.backward(loss), TapeError);
+    CHECK_THROWS_WITH(layers.backward(loss),
+                      Contains("[layers] update_after_run has changed layer3/scale") &&
+                          Contains("layer 3 reads it") && Contains("call forward() again"));
+    if (!layers.is_kept(4)) CHECK_THROWS_AS(layers.activation(4), TapeError);
+    layers.forward(input);
+    const std::vector<Tensor> second = all(layers.backward(loss));
+    CHECK_FALSE(same_bits(first, second));
+  }
+}
+
 TEST_CASE("layers: batch norm updates its running statistics once per pass") {
   const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
   const auto square_mean = [](const Var& output) { return mean(output * output); };
