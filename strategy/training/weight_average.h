@@ -27,8 +27,11 @@ struct ExponentialAverageOptions {
 /// An average of parameters over training steps, by name.
 ///
 /// Averages are f64 for f64 parameters and f32 otherwise. The bits do not depend on the number of
-/// threads. Running statistics of normalisations are not parameters: compute them again for the
-/// averaged weights.
+/// threads.
+///
+/// All tensors that are given are averaged. `nn::Parameters::named()` has states too, such as
+/// running statistics. Averages of those are not the statistics of the averaged weights: give the
+/// tensors of `nn::Parameters::trainable()`, and compute the statistics again for their averages.
 class WeightAverage {
  public:
   /// An exponential moving average. Throws `ArgumentError` for a decay outside [0, 1).
