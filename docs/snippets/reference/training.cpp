@@ -21,7 +21,7 @@ EXAMPLE(Optimizer, sgd, SgdOptions) {
   optimizer->step(gradients_at(tape, w));
   print(w, optimizer->steps(), optimizer->state_bytes(std::vector{w}));  // → [0.8, 1.6] 1 8
   optimizer->set_learning_rate(0.01);
-  print(optimizer->learning_rate(), optimizer->state().size());  // → 0.01 3
+  print(optimizer->learning_rate(), optimizer->state().size());  // → 0.01 4
 }
 
 EXAMPLE(adam, adamw, AdamOptions, AdamWOptions, rmsprop, RmspropOptions, lion, LionOptions,
