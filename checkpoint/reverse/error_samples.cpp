@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "autodiff/error.h"
@@ -100,9 +101,8 @@ ErrorSamples::~ErrorSamples() {
   for (Sample& sample : samples_) drop(sample);
 }
 
-Bytes ErrorSamples::copies_bytes(Bytes largest_state, ReverseChain& chain) {
-  Bytes objects = largest_state;
-  for (const NamedObject& object : chain.accumulated()) objects += object.object->bytes();
+Bytes ErrorSamples::copies_bytes(Bytes largest_state, std::span<const Bytes> accumulated) {
+  const Bytes objects = std::accumulate(accumulated.begin(), accumulated.end(), largest_state);
   // Three copies and two of f64 for each number, with room for a vector to grow.
   return 9 * objects;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ class ErrorSamples {
 
   /// Bytes of copies of the adjoint and of the accumulated objects. The size of the adjoint is
   /// known only after the last step; that of the largest state is taken for it.
-  static Bytes copies_bytes(Bytes largest_state, ReverseChain& chain);
+  static Bytes copies_bytes(Bytes largest_state, std::span<const Bytes> accumulated);
   /// Bytes of states, at a time.
   static Bytes states_bytes(int samples, Bytes largest_state, bool has_file);
 

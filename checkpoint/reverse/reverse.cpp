@@ -232,22 +232,38 @@ ReverseOptions options_in_group(ReverseOptions options, ReverseChain& chain) {
 /// process: a codec of another version may take more memory.
 void require_same_plan(const JournalPosition& begun, const ReversePlan& plan,
                        const ReverseOptions& options, const Where& where) {
-  if (begun.snapshots == plan.snapshots && begun.segment == plan.segment &&
-      begun.slot_bytes == plan.slot_bytes) {
+  const JournalPosition here = position_before(plan);
+  if (begun.snapshots == here.snapshots && begun.segment == here.segment &&
+      begun.slot_bytes == here.slot_bytes && begun.planned_write_cost == here.planned_write_cost) {
     return;
   }
-  const auto text = [](auto snapshots, auto bytes, auto segment) {
-    return std::to_string(snapshots) + " states of " + std::to_string(bytes) +
-           " bytes in memory and segments of " + std::to_string(segment) + " steps";
+  const auto text = [](const JournalPosition& planned) {
+    const std::string disk =
+        planned.planned_write_cost < 0
+            ? "none on disk"
+            : "states on disk that cost " + std::to_string(planned.planned_write_cost) + " steps";
+    return std::to_string(planned.snapshots) + " states of " + std::to_string(planned.slot_bytes) +
+           " bytes in memory, " + disk + ", and segments of " + std::to_string(planned.segment) +
+           " steps";
   };
-  throw ArgumentError(
-      "reverse",
-      "the run that the journal in '" + options.resume + "' is of was planned with " +
-          text(begun.snapshots, begun.slot_bytes, begun.segment) +
-          ", and this process would have " + text(plan.snapshots, plan.slot_bytes, plan.segment) +
-          "; continue with the versions of the libraries that began it, or remove the directory to "
-          "start afresh",
-      where);
+  throw ArgumentError("reverse",
+                      "the run that the journal in '" + options.resume +
+                          "' is of was planned with " + text(begun) +
+                          ", and this process would have " + text(here) +
+                          "; continue with the versions of the libraries that began it, or remove "
+                          "the directory to start afresh",
+                      where);
+}
+
+/// The bytes of the accumulated objects before the first step.
+std::vector<Bytes> sizes_before_steps(const JournalRecord* record, ReverseChain& chain) {
+  std::vector<Bytes> sizes;
+  for (const NamedObject& object : chain.accumulated()) sizes.push_back(object.object->bytes());
+  if (record == nullptr) return sizes;
+  for (const JournalEntry& entry : record->entries) {
+    if (entry.kind == JournalEntry::Kind::accumulated) sizes[entry.number] = entry.charged;
+  }
+  return sizes;
 }
 
 /// The record, if the accumulated objects have the sizes that they began with or those of the
@@ -310,8 +326,9 @@ struct ReverseRunner::Parts {
 
   bool run(ReverseChain& chain);
   ReverseForecast forecast(ReverseChain& chain);
-  /// What steps and the disk cost, measured once for states of one size.
-  const ChainCosts& measure(const ReverseOptions& options, ReverseChain& chain);
+  /// Measures what steps and the disk cost, once for states of one size. Returns the calls of
+  /// `advance` that this took.
+  std::uint64_t measure(const ReverseOptions& options, ReverseChain& chain);
 };
 
 ReverseRunner::ReverseRunner(ReverseOptions options, Where where) {
@@ -342,15 +359,12 @@ ReverseForecast ReverseRunner::forecast(ReverseChain& chain) const {
   return with_group(all->own_options.group.get(), [&] { return all->forecast(chain); });
 }
 
-const ChainCosts& ReverseRunner::Parts::measure(const ReverseOptions& options,
-                                                ReverseChain& chain) {
+std::uint64_t ReverseRunner::Parts::measure(const ReverseOptions& options, ReverseChain& chain) {
   const Bytes bytes = measured_state_bytes(options, chain);
   const bool is_known = measured && measured->state_bytes == bytes;
-  if (!holds_for_all(options.group.get(), is_known)) {
-    measured = measure_costs(options, chain);
-    steps_measured += measured->steps_advanced;
-  }
-  return *measured;
+  if (holds_for_all(options.group.get(), is_known)) return 0;
+  measured = measure_costs(options, chain);
+  return measured->steps_advanced;
 }
 
 bool ReverseRunner::Parts::run(ReverseChain& chain) {
@@ -372,12 +386,11 @@ bool ReverseRunner::Parts::run(ReverseChain& chain) {
       return DiskCosts{position.write_cost, position.read_cost};
     }
     if (options.disk_costs) return *options.disk_costs;
-    const std::uint64_t before = steps_measured;
-    const DiskCosts found = measure(options, chain).disk;
-    report.steps_advanced = steps_measured - before;
-    return found;
+    report.steps_advanced = measure(options, chain);
+    return measured->disk;
   };
-  const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
+  const ReversePlan plan =
+      plan_reversal(options, chain, codec.get(), sizes_before_steps(record, chain), costs, where);
   ReverseRun run(options, where, chain, plan, codec.get(), journal ? &*journal : nullptr, report);
   bool finished = false;
   try {
@@ -417,11 +430,12 @@ ReverseForecast ReverseRunner::Parts::forecast(ReverseChain& chain) {
   double step_seconds = 0;
   const auto costs = [&] {
     if (options.disk_costs) return *options.disk_costs;
-    const ChainCosts& found = measure(options, chain);
-    step_seconds = found.step_seconds;
-    return found.disk;
+    measure(options, chain);
+    step_seconds = measured->step_seconds;
+    return measured->disk;
   };
-  const ReversePlan plan = plan_reversal(options, chain, codec.get(), costs, where);
+  const ReversePlan plan =
+      plan_reversal(options, chain, codec.get(), sizes_before_steps(nullptr, chain), costs, where);
   ReverseForecast forecast{.steps = plan.steps.value_or(0),
                            .segment_steps = plan.segment,
                            .states_in_memory = plan.snapshots,

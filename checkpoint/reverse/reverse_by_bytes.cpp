@@ -164,7 +164,7 @@ void ReverseRun::reverse_by_bytes() {
       if (position_.current < last) keep_by_bytes(/*for_good=*/true);
     }
     reverse_unit(last);
-    pause();
+    if (!is_whole()) pause();
   }
 }
 

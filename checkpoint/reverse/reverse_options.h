@@ -55,8 +55,8 @@ struct ReverseOptions {
   /// same directory. Each state there takes less than 1 KiB of memory, which counts towards the
   /// budget. If the length is unknown, or sizes change, only the first 64 KiB of these do.
   std::string spill = {};
-  /// Cost of writing and reading a state, in steps. If not given, the driver measures it once, and
-  /// only if some states do not fit in memory.
+  /// Cost of writing and reading a state, in steps. If not given, the driver measures it once,
+  /// unless all states are known to fit in memory.
   std::optional<DiskCosts> disk_costs = {};
 
   ReverseCodec codec = ReverseCodec::none;

@@ -7,6 +7,7 @@
 
 #include "autodiff/error.h"
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/chains/periodic.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/reverse/agreement.h"
 #include "checkpoint/reverse/chain_schedule.h"
@@ -47,7 +48,7 @@ void add_fixed_bytes(const ReverseOptions& options, ReverseChain& chain, const S
   plan.buffer_bytes = KeptStates::memory_of(plan.largest_state) +
                       KeptStates::memory_of(codec->most(plan.largest_state));
   if (codec->is_exact() || options.sampled_segments == 0) return;
-  plan.fixed_bytes += ErrorSamples::copies_bytes(plan.largest_state, chain);
+  plan.fixed_bytes += ErrorSamples::copies_bytes(plan.largest_state, plan.accumulated);
   plan.buffer_bytes +=
       ErrorSamples::states_bytes(options.sampled_segments, plan.largest_state, has_file(options));
 }
@@ -99,22 +100,38 @@ Bytes disk_entry_bytes(const ReversePlan& plan) {
   return plan.entry_bytes + ExtentFile::extent_bytes + entry_of_piece;
 }
 
+/// Bytes of memory for the lengths of pieces of a schedule with a disk.
+Bytes lengths_bytes(const ReversePlan& plan) { return planned_steps(plan) * length_bytes; }
+
+/// The least bytes of memory for a table. With few states on disk, many steps are run again.
+Bytes least_table(const ReversePlan& plan) {
+  constexpr std::uint64_t states = 64;
+  return static_cast<Bytes>(std::min(*plan.steps, states)) * disk_entry_bytes(plan) +
+         lengths_bytes(plan);
+}
+
 /// Bytes of memory for what is known of states on disk, and for their schedule.
-Bytes disk_table(const ReversePlan& plan, std::uint32_t snapshots) {
-  const auto schedule = make_chain_schedule(plan.units(), snapshots, plan.costs);
-  return static_cast<Bytes>(schedule->writes()) * disk_entry_bytes(plan) +
-         planned_steps(plan) * length_bytes;
+Bytes disk_table(const ReversePlan& plan, const ChainSchedule& schedule) {
+  return static_cast<Bytes>(schedule.writes()) * disk_entry_bytes(plan) + lengths_bytes(plan);
 }
 
 /// Divides the room between states in memory and the table of those on disk, which is larger the
 /// fewer states are in memory. Returns false if there is no room for the table beside one state.
 bool share_with_table(ReversePlan& plan, Bytes slot, std::uint64_t units) {
   plan.snapshots = snapshots_in(plan.room, slot, units);
-  Bytes table = disk_table(plan, plan.snapshots);
+  // The schedule of a long chain that writes far too many states is not made.
+  const auto period = best_period(plan.snapshots, *plan.costs);
+  const std::uint64_t before_last = units - std::min<std::uint64_t>(units, most_planned);
+  if (static_cast<Bytes>(before_last / period / 2) * disk_entry_bytes(plan) > plan.room) {
+    return false;
+  }
+  auto schedule = make_chain_schedule(plan.units(), plan.snapshots, plan.costs);
+  Bytes table = disk_table(plan, *schedule);
   for (Bytes before = -1; table > before;) {
     if (table + slot > plan.room) return false;
     plan.snapshots = snapshots_in(plan.room - table, slot, units);
-    before = std::exchange(table, std::max(table, disk_table(plan, plan.snapshots)));
+    schedule = make_chain_schedule(plan.units(), plan.snapshots, plan.costs);
+    before = std::exchange(table, std::max(table, disk_table(plan, *schedule)));
   }
   plan.fixed_bytes += table;
   plan.room -= table;
@@ -122,17 +139,13 @@ bool share_with_table(ReversePlan& plan, Bytes slot, std::uint64_t units) {
 }
 
 /// Plans the disk tier of a chain of known length. Where memory is too small for the table of the
-/// cheapest schedule, a higher cost of writing makes shorter tables. Where it is too small for any,
-/// all states are in memory.
+/// cheapest schedule, a higher cost of writing makes shorter tables.
 void plan_disk_tier(ReversePlan& plan, Bytes slot, std::uint64_t units) {
   constexpr double factor = 4;
   constexpr double most_cost = 1e12;
-  const Bytes least = planned_steps(plan) * length_bytes + disk_entry_bytes(plan);
-  if (least + slot <= plan.room) {
-    for (double& write = plan.costs->write; write <= most_cost;
-         write = std::max(factor * write, 1.0)) {
-      if (share_with_table(plan, slot, units)) return;
-    }
+  for (double& write = plan.costs->write; write <= most_cost;
+       write = std::max(factor * write, 1.0)) {
+    if (share_with_table(plan, slot, units)) return;
   }
   plan.costs = {};
   plan.snapshots = snapshots_in(plan.room, slot, units);
@@ -153,10 +166,11 @@ Bytes ReversePlan::bytes(Bytes tape_bytes_per_step) const {
 }
 
 ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
-                          const SnapshotCodec* codec, const std::function<DiskCosts()>& costs,
-                          const Where& where) {
+                          const SnapshotCodec* codec, std::vector<Bytes> accumulated,
+                          const std::function<DiskCosts()>& costs, const Where& where) {
   ReversePlan plan;
   plan.steps = options.steps;
+  plan.accumulated = std::move(accumulated);
   plan.largest_state = std::max(chain.state().bytes(), options.largest_state);
   constexpr std::uint64_t most_units = std::numeric_limits<std::uint32_t>::max() - 2;
   if (plan.steps.value_or(0) > most_units) {
@@ -189,12 +203,12 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
   const Bytes fixed = plan.fixed_bytes + plan.buffer_bytes;
   const bool has_tiers = on_disk && plan.steps && *plan.steps > 1 && !plan.by_bytes;
   const Bytes planning = has_tiers ? planning_bytes * planned_steps(plan) : 0;
-  const Bytes lengths = has_tiers ? length_bytes * planned_steps(plan) : 0;
-  const Bytes smallest = fixed + std::max(tape + slot + lengths, planning);
+  const Bytes table = has_tiers ? least_table(plan) : 0;
+  const Bytes smallest = fixed + std::max(tape + slot + table, planning);
   if (options.memory_budget < smallest) refuse(options.memory_budget, smallest);
 
   const Bytes available = options.memory_budget - fixed;
-  if (tape > 0) plan.segment = best_segment(plan.steps, available - lengths, slot, tape);
+  if (tape > 0) plan.segment = best_segment(plan.steps, available - table, slot, tape);
   plan.room = available - static_cast<Bytes>(plan.segment) * tape;
   const std::uint64_t units = plan.units().value_or(most_units);
   plan.snapshots = snapshots_in(plan.room, slot, units);
@@ -211,6 +225,20 @@ ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
     plan.room = plan.snapshots * slot;
   }
   return plan;
+}
+
+JournalPosition position_before(const ReversePlan& plan) {
+  JournalPosition position;
+  if (plan.steps) position.length = position.left = *plan.steps;
+  position.snapshots = plan.snapshots;
+  position.segment = plan.segment;
+  position.slot_bytes = plan.slot_bytes;
+  if (plan.step_costs) {
+    position.write_cost = plan.step_costs->write;
+    position.read_cost = plan.step_costs->read;
+  }
+  if (plan.costs) position.planned_write_cost = plan.costs->write;
+  return position;
 }
 
 }  // namespace palimpsest

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "autodiff/bytes.h"
 #include "checkpoint/chains/disk_costs.h"
 #include "checkpoint/reverse/reverse.h"
+#include "checkpoint/reverse/reverse_position.h"
 #include "checkpoint/reverse/snapshot_codec.h"
 
 namespace palimpsest {
@@ -25,8 +27,9 @@ struct ReversePlan {
   Bytes buffer_bytes = 0;  ///< of buffers, in addition
   Bytes room = 0;          ///< what is left for states
   std::size_t hashes = 0;  ///< entries of the table of hashes, at most
+  std::vector<Bytes> accumulated = {};       ///< of each object, before the first step
   std::optional<DiskCosts> costs = {};       ///< of the disk, in units; only if it is used
-  std::optional<DiskCosts> step_costs = {};  ///< likewise, in steps, before anything raised them
+  std::optional<DiskCosts> step_costs = {};  ///< likewise, in steps, as they were given or measured
 
   std::optional<std::uint64_t> units() const {
     if (!steps) return {};
@@ -37,11 +40,16 @@ struct ReversePlan {
 };
 
 /// The plan for a chain whose first state is current. `costs` returns the costs of the disk, in
-/// steps. It is called only if some states do not fit in memory, after all errors: `BudgetError`,
+/// steps. It is called after all errors, unless all states are known to fit in memory: `BudgetError`,
 /// and `ArgumentError` for more steps than can be counted. The smallest feasible budget does not
-/// depend on the costs.
+/// depend on the costs. `accumulated` are the bytes of the accumulated objects before the first
+/// step.
 ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
-                          const SnapshotCodec* codec, const std::function<DiskCosts()>& costs,
-                          const Where& where);
+                          const SnapshotCodec* codec, std::vector<Bytes> accumulated,
+                          const std::function<DiskCosts()>& costs, const Where& where);
+
+/// The position before the first step. It has what the rest of a run must have in common with its
+/// beginning.
+JournalPosition position_before(const ReversePlan& plan);
 
 }  // namespace palimpsest

@@ -22,6 +22,8 @@ struct JournalPosition {
   std::int64_t slot_bytes = 0;     ///< likewise
   double write_cost = 0;           ///< of the disk, in steps
   double read_cost = 0;
+  double planned_write_cost = -1;  ///< of the plan, which the rest of the run must follow; negative
+                                   ///< without a disk
 
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 };

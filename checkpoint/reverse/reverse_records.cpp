@@ -44,7 +44,7 @@ void ReverseRun::add_record() {
   }
   if (has_adjoint_) add({.kind = Kind::adjoint}, *chain_.adjoint(), "the adjoint");
   for (std::uint32_t i = 0; const NamedObject& object : chain_.accumulated()) {
-    add({.kind = Kind::accumulated, .number = i, .charged = begun_[i]}, *object.object,
+    add({.kind = Kind::accumulated, .number = i, .charged = plan_.accumulated[i]}, *object.object,
         object.name);
     ++i;
   }
@@ -85,7 +85,6 @@ bool ReverseRun::continue_from(const JournalRecord& record) {
         has_adjoint_ = true;
         break;
       case Kind::accumulated:
-        begun_.push_back(entry.charged);
         is_intact = load_object(entry, *chain_.accumulated()[entry.number].object);
         break;
       case Kind::hashes: {

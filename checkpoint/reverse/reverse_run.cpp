@@ -71,20 +71,12 @@ std::uint64_t ReverseRun::step_of(std::uint64_t unit) const {
 }
 
 void ReverseRun::begin() {
-  position_ = {};
-  if (plan_.steps) position_.length = position_.left = *plan_.steps;
-  position_.snapshots = plan_.snapshots;
-  position_.segment = plan_.segment;
-  position_.slot_bytes = plan_.slot_bytes;
-  if (plan_.step_costs) {
-    position_.write_cost = plan_.step_costs->write;
-    position_.read_cost = plan_.step_costs->read;
-  }
+  position_ = position_before(plan_);
   if (hashes_) hashes_->check(0, chain_.state(), where_);
   if (samples_) samples_->visit(0);
-  for (const NamedObject& object : chain_.accumulated()) begun_.push_back(object.object->bytes());
   // A run that fails early leaves partial sums, and the next one must begin with these.
-  if (journal_ != nullptr && !begun_.empty()) clock_.time_record([&] { add_record(); });
+  const bool has_sums = !holds_for_all(options_.group.get(), plan_.accumulated.empty());
+  if (journal_ != nullptr && has_sums) clock_.time_record([&] { add_record(); });
 }
 
 bool ReverseRun::run() {
@@ -180,7 +172,7 @@ void ReverseRun::reverse_by_schedule() {
   while (const std::optional<ChainAction> action = schedule_->next()) {
     carry_out(*action);
     ++position_.actions;
-    pause();
+    if (!is_whole()) pause();
   }
 }
 
@@ -278,25 +270,25 @@ void ReverseRun::make_again(const KeptState& damaged, bool is_damaged_here) {
 }
 
 void ReverseRun::look_at_clock() {
-  // Looks of a group are rare where pauses are short.
   const double seconds = clock_.look();
-  if (seconds < look_seconds / 2 && pauses_ < most_pauses) {
-    pauses_ *= 2;
-  } else if (seconds > look_seconds) {
-    pauses_ = std::max<std::uint64_t>(pauses_ / 2, 1);
-  }
-  if (always_looks_) pauses_ = 1;
   bool stops = options_.stop.stop_requested() ||
                (options_.stop_after && clock_.seconds() >= options_.stop_after->count());
   bool records = journal_ != nullptr && (stops || clock_.is_time_to_record(options_.record_every));
   if (options_.group != nullptr) {
+    // Looks of a group are rare where pauses are short.
+    if (seconds < look_seconds / 2 && pauses_ < most_pauses) {
+      pauses_ *= 2;
+    } else if (seconds > look_seconds) {
+      pauses_ = std::max<std::uint64_t>(pauses_ / 2, 1);
+    }
+    if (always_looks_) pauses_ = 1;
     std::int64_t decisions[] = {static_cast<std::int64_t>(pauses_), stops ? 0 : 1, records ? 0 : 1};
     options_.group->least(decisions);
     pauses_ = static_cast<std::uint64_t>(decisions[0]);
     stops = decisions[1] == 0;
     records = decisions[2] == 0;
+    until_clock_ = pauses_;
   }
-  until_clock_ = pauses_;
   if (options_.progress && clock_.is_time_to_show(show_every)) report_progress();
   if (stops && journal_ == nullptr) {
     throw StoppedError("[reverse] the run was stopped");

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "checkpoint/meter.h"
 #include "checkpoint/reverse/chain_schedule.h"
@@ -45,6 +44,8 @@ class ReverseRun {
   static constexpr std::uint64_t none = JournalPosition::none;
 
   bool is_sweep() const { return position_.phase == Phase::sweep; }
+  /// Whether all steps are reversed. A stop does not lose the result then.
+  bool is_whole() const { return position_.phase == Phase::reversal && position_.left == 0; }
   std::uint64_t step_of(std::uint64_t unit) const;
   /// The end of the report. Returns true.
   bool finish();
@@ -109,7 +110,6 @@ class ReverseRun {
   std::uint64_t until_clock_ = 1;
   std::uint64_t pauses_ = 1;    // between two looks
   std::uint64_t expected_ = 0;  // calls of `advance` and `reverse`; 0 while unknown
-  std::vector<Bytes> begun_;    // sizes of the accumulated objects before the first step
 };
 
 }  // namespace palimpsest

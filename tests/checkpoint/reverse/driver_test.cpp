@@ -1,9 +1,10 @@
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "autodiff/error.h"
@@ -27,23 +28,30 @@ ReverseOptions options_in(const std::string& directory) {
   return {.steps = steps, .resume = directory, .tag = "1", .record_every = std::chrono::seconds(0)};
 }
 
-/// A chain whose reversal appends to a list.
+/// A chain whose reversal appends to a list, until it requests a stop.
 struct Listing {
   std::vector<double> list = {};
   std::uint64_t reversed = 0;
   std::uint64_t stops_after = 0;
   std::stop_source stop = {};
 
-  ReverseFunctions<double> functions() {
-    return {.advance = [](double& u, std::uint64_t) { u *= 0.9; },
+  ReverseFunctions<Numbers> functions() {
+    return {.advance =
+                [](Numbers& u, std::uint64_t n) {
+                  for (double& x : u) x = std::sin(x) + 1e-3 * static_cast<double>(n);
+                },
             .reverse =
-                [this](double& u, double& adjoint, std::uint64_t) {
-                  adjoint *= 0.9;
-                  list.push_back(u * adjoint);
+                [this](Numbers& u, Numbers& adjoint, std::uint64_t) {
+                  for (std::size_t i = 0; i < u.size(); ++i) adjoint[i] *= std::cos(u[i]);
+                  list.push_back(u[0] * adjoint[0]);
                   if (++reversed == stops_after) stop.request_stop();
                 },
-            .seed = [](double& u) { return 2 * u; },
+            .seed = [](Numbers& u) { return u; },
             .accumulated = {named("list", list)}};
+  }
+  std::optional<Numbers> run(const ReverseOptions& options) {
+    Numbers u = Row().start(20);
+    return ReverseDriver(functions(), options).run(u);
   }
 };
 
@@ -118,32 +126,52 @@ TEST_CASE("reverse, driver: a run after one that failed begins with the same sum
 }
 
 TEST_CASE("reverse, driver: accumulated objects that grow continue, in the same process too") {
-  Listing whole;
-  double u = 0.8;
-  const std::optional<double> expected =
-      ReverseDriver<double>(whole.functions(), {.steps = steps}).run(u);
-  REQUIRE(whole.list.size() == steps);
-  for (std::uint64_t end = 1; end < steps; end += 6) {
-    const TemporaryDirectory directory(quick_folder());
-    Listing listing{.stops_after = end};
-    ReverseOptions options = options_in(directory.path());
-    options.stop = listing.stop.get_token();
-    const auto run = [&] {
-      u = 0.8;
-      return ReverseDriver<double>(listing.functions(), options).run(u);
-    };
-    CHECK(!run());
-    CHECK(listing.list.size() == end);
-    options.stop = {};
-    SECTION("in another process, with the size that it began with") { listing.list.clear(); }
-    SECTION("in the same process") {}
-    CHECK(run() == expected);
-    CHECK(listing.list == whole.list);
-    CHECK(listing.reversed == steps);
-    // A finished run gives the result again.
-    CHECK(run() == expected);
-    CHECK(listing.list == whole.list);
-    CHECK(listing.reversed == steps);
+  for (const ReverseCodec codec : {ReverseCodec::none, ReverseCodec::half}) {
+    for (const bool spills : {false, true}) {
+      for (Bytes more = 0; more < 40'000; more += 9000) {
+        const auto options_of = [&](const std::string& directory) {
+          ReverseOptions options = options_in(directory);
+          options.codec = codec;
+          options.sampled_segments = 1;
+          if (spills) options.spill = directory;
+          if (spills) options.disk_costs = DiskCosts{1, 1};
+          options.memory_budget = 1;
+          try {
+            const TemporaryDirectory other(quick_folder());
+            ReverseOptions least = options;
+            least.resume = other.path();
+            if (spills) least.spill = other.path();
+            Listing().run(least);
+          } catch (const BudgetError& error) {
+            options.memory_budget = error.smallest_feasible() + more;
+          }
+          return options;
+        };
+        Listing whole;
+        const TemporaryDirectory other(quick_folder());
+        const std::optional<Numbers> expected = whole.run(options_of(other.path()));
+        REQUIRE(whole.list.size() == steps);
+        for (std::uint64_t end = 1; end < steps; end += 13) {
+          for (const bool in_same_process : {true, false}) {
+            CAPTURE(static_cast<int>(codec), spills, more, end, in_same_process);
+            const TemporaryDirectory directory(quick_folder());
+            ReverseOptions options = options_of(directory.path());
+            Listing listing{.stops_after = end};
+            options.stop = listing.stop.get_token();
+            CHECK(!listing.run(options));
+            options.stop = {};
+            if (!in_same_process) listing.list.clear();  // as in another one
+            CHECK(listing.run(options) == expected);
+            CHECK(listing.list == whole.list);
+            // A finished run gives the result again.
+            const std::uint64_t reversed = listing.reversed;
+            CHECK(listing.run(options) == expected);
+            CHECK(listing.list == whole.list);
+            CHECK(listing.reversed == reversed);
+          }
+        }
+      }
+    }
   }
 }
 
@@ -152,20 +180,17 @@ TEST_CASE("reverse, driver: accumulated objects of other sizes are another run")
   Listing listing{.stops_after = 20};
   ReverseOptions options = options_in(directory.path());
   options.stop = listing.stop.get_token();
-  double u = 0.8;
-  CHECK(!ReverseDriver<double>(listing.functions(), options).run(u));
+  CHECK(!listing.run(options));
   options.stop = {};
   Listing other{.list = {1, 2, 3}};
-  u = 0.8;
-  check_error([&] { ReverseDriver<double>(other.functions(), options).run(u); },
+  check_error([&] { other.run(options); },
               {"the accumulated object 'list' has 24 bytes; in the journal in '",
                "it began with 0 bytes and has 160; give it the size that it begins with"});
   CHECK(other.list == std::vector<double>{1, 2, 3});
   CHECK(other.reversed == 0);
-  ReverseDriver<double>(listing.functions(), options).run(u);
+  CHECK(listing.run(options));
   // That run is finished.
-  u = 0.8;
-  CHECK(ReverseDriver<double>(other.functions(), options).run(u));
+  CHECK(other.run(options));
   CHECK(other.list.size() == 3 + steps);
 }
 

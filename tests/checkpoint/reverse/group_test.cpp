@@ -159,6 +159,31 @@ TEST_CASE("reverse: processes of a group keep the same states and continue from 
   }
 }
 
+TEST_CASE("reverse: processes of a group may have different accumulated objects") {
+  for (const int way : {0, 1}) {
+    const TemporaryDirectory directory(quick_folder());
+    const auto run = [&](int calls) {
+      return found_by_two(way, directory.path(), [calls](ReverseFunctions<Numbers>& row) {
+        row.accumulated = {};
+        row.advance = [calls, advance = row.advance](Numbers& u, std::uint64_t n) mutable {
+          if (calls-- == 0) throw std::runtime_error("interrupted");
+          advance(u, n);
+        };
+      });
+    };
+    CAPTURE(way);
+    CHECK(!run(40)[0].adjoint);
+    for (const bool again : {false, true}) {
+      const std::vector<Found> found = run(-1);
+      CHECK(found[0].report.resumed_at.has_value());
+      CHECK(found[0] == plainly(60, 40));
+      REQUIRE(found[1].adjoint.has_value());
+      CHECK(same_bits(*found[1].adjoint, *plainly(60, 30).adjoint));
+      CHECK((found[0].report.steps_advanced == 0) == again);
+    }
+  }
+}
+
 TEST_CASE("reverse: a process that is killed in its last record but one has one in common") {
   for (const int way : {0, 1}) {
     const TemporaryDirectory directory(quick_folder());

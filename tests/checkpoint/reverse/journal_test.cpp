@@ -249,6 +249,8 @@ TEST_CASE("reverse, journal: a run that another version planned otherwise is ref
   check_refused();
   ++other.slot_bytes;
   check_refused();
+  ++other.planned_write_cost;
+  check_refused();
   const Found found = found_by_driver(steps, 40, options);
   CHECK(found == plainly(steps, 40));
   CHECK(found.report.resumed_at.has_value());

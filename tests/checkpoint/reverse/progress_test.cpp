@@ -124,4 +124,21 @@ TEST_CASE("reverse: a stop that is requested ends the run at once") {
   }
 }
 
+TEST_CASE("reverse: a stop that is requested by the last call does not lose the result") {
+  for (const bool by_bytes : {false, true}) {
+    Row row{.steps = 20};
+    ReverseFunctions<Numbers> functions = row.functions();
+    std::stop_source stop;
+    functions.reverse = [&](Numbers& u, Numbers& a, std::uint64_t n) {
+      row.reverse(u, a, n);
+      if (n == 0) stop.request_stop();
+    };
+    Numbers u = row.start(3);
+    const auto adjoint =
+        ReverseDriver(functions, {.steps = 20, .sizes_change = by_bytes, .stop = stop.get_token()})
+            .run(u);
+    CHECK(Found{adjoint, row.loss, row.gradient, {}} == plainly(20, 3));
+  }
+}
+
 }  // namespace reverse_progress_test

@@ -246,7 +246,7 @@ TEST_CASE("reverse: states that outgrow the memory for states, with a disk") {
 void check_damaged_journals(int way, unsigned stride) {
   const TemporaryDirectory made(quick_folder());
   const TemporaryDirectory damaged(quick_folder());
-  REQUIRE(!found_until(options_of(way, made.path()), 140).adjoint);
+  REQUIRE(!found_until(options_of(way, made.path()), 90).adjoint);
   const ReverseOptions options = options_of(way, damaged.path());
   const Found whole = plainly(steps, size);
   std::minstd_rand random(5);

@@ -30,7 +30,6 @@ inline ReverseOptions resumed_options(int way, std::uint64_t steps, std::size_t 
   }
   options.check = way / 2 < 3;
   options.memory_budget = smallest_budget(size, options) + 5000;
-  if (options.steps && !options.spill.empty()) options.memory_budget += table_bytes(steps) / 4;
   return options;
 }
 inline constexpr int resumed_ways = 12;
