@@ -38,16 +38,24 @@ std::string list_of(const std::vector<std::string>& names) {
                              : text;
 }
 
-/// True for tensors of one storage.
-bool share(const Tensor& a, const Tensor& b) { return a.bytes() > 0 && a.raw() == b.raw(); }
+/// Names are tied if their tensors have the same elements in memory, whatever their shapes.
+struct Elements {
+  const std::byte* first;
+  std::int64_t count;
+  DType dtype;
+
+  explicit Elements(const Tensor& tensor)
+      : first(tensor.raw()), count(tensor.elements()), dtype(tensor.dtype()) {}
+  auto operator<=>(const Elements&) const = default;
+};
 
 /// The tensors of parameters; one that several share once.
 std::vector<Tensor> tensors_of(const std::vector<Parameter>& parameters) {
   std::vector<Tensor> found;
-  std::set<const std::byte*> storages;
+  std::set<Elements> known;
   for (const Parameter& each : parameters) {
     const Tensor& tensor = each.tensor();
-    if (tensor.bytes() == 0 || storages.insert(tensor.raw()).second) found.push_back(tensor);
+    if (tensor.elements() == 0 || known.emplace(tensor).second) found.push_back(tensor);
   }
   return found;
 }
@@ -64,6 +72,7 @@ void copy_into(const Tensor& target, const Tensor& source) {
 
 struct Parameter::Entry {
   std::string name;
+  std::string leaf_name;  // on tapes: that of the first parameter with this tensor
   Tensor tensor;
   bool is_state = false;
   bool is_frozen = false;
@@ -81,7 +90,7 @@ Var Parameter::on(Tape& tape, Where where) const {
                         "constructors",
                         where);
   }
-  return tape.find_or_record(tensor(), is_trainable(), name(), where);
+  return tape.find_or_record(tensor(), is_trainable(), entry_->leaf_name, where);
 }
 
 Tape::ModuleScope Parameter::scope(Tape& tape) const {
@@ -98,8 +107,8 @@ struct Parameters::Contents {
   std::uint64_t seed;
   DType dtype;
   bool is_training = true;
-  bool may_be_frozen = false;                                // some parameters
   std::map<std::string, Parameter, std::less<>> parameters;  // by full name
+  std::map<Elements, std::vector<Parameter>> tied;           // in the order of adding
 };
 
 Parameters::Parameters(std::uint64_t seed, DType dtype)
@@ -127,11 +136,14 @@ Parameter Parameters::add_entry(std::string_view name, const Tensor& tensor, boo
                         "'; rename one, or give the existing one to the second layer");
   }
   const Parameter added(
-      std::make_shared<Parameter::Entry>(Parameter::Entry{full, tensor, is_state, false}));
-  if (contents_->may_be_frozen) {
-    for (const auto& [other, each] : contents_->parameters) {
-      if (share(each.tensor(), tensor)) added.entry_->is_frozen |= each.entry_->is_frozen;
-    }
+      std::make_shared<Parameter::Entry>(Parameter::Entry{full, full, tensor, is_state, false}));
+  if (tensor.elements() > 0) {
+    std::vector<Parameter>& tied = contents_->tied[Elements(tensor)];
+    const auto first = std::ranges::find_if(
+        tied, [&](const Parameter& each) { return each.tensor().type() == tensor.type(); });
+    if (first != tied.end()) added.entry_->leaf_name = first->entry_->leaf_name;
+    if (!tied.empty()) added.entry_->is_frozen = tied[0].entry_->is_frozen;
+    tied.push_back(added);
   }
   contents_->parameters.emplace(full, added);
   return added;
@@ -218,15 +230,13 @@ void Parameters::set_frozen(bool frozen) const {
     throw ArgumentError("[parameters] no parameter has a name that begins with '" + prefix_ +
                         "'; summary() lists all names");
   }
-  std::set<const std::byte*> tensors;
   for (const Parameter& each : own) {
     each.entry_->is_frozen = frozen;
-    if (each.tensor().bytes() > 0 && !each.is_state()) tensors.insert(each.tensor().raw());
+    if (each.tensor().elements() == 0 || each.is_state()) continue;
+    for (const Parameter& tied : contents_->tied.at(Elements(each.tensor()))) {
+      tied.entry_->is_frozen = frozen;
+    }
   }
-  for (const auto& [name, each] : contents_->parameters) {
-    if (tensors.contains(each.tensor().raw())) each.entry_->is_frozen = frozen;
-  }
-  contents_->may_be_frozen |= frozen;
 }
 
 void Parameters::freeze() { set_frozen(true); }
@@ -244,13 +254,17 @@ void Parameters::convert(DType dtype) {
   for (const Parameter& each : all()) {
     const Tensor before = each.tensor();
     if (!is_floating(before.dtype()) || before.dtype() == dtype) continue;
-    each.entry_->tensor = before.to(dtype);
-    for (const auto& [name, other] : contents_->parameters) {
-      const Tensor& tensor = other.tensor();
-      if (share(tensor, before) && tensor.type() == before.type()) {
-        other.entry_->tensor = each.tensor();
-      }
+    const Tensor after = before.to(dtype);
+    if (before.elements() == 0) {
+      each.entry_->tensor = after;
+      continue;
     }
+    auto tied = contents_->tied.extract(Elements(before));
+    for (const Parameter& other : tied.mapped()) {
+      other.entry_->tensor = after.reshape(other.tensor().shape());
+    }
+    tied.key() = Elements(after);
+    contents_->tied.insert(std::move(tied));
   }
 }
 
@@ -275,13 +289,15 @@ void keep_sources_apart(std::vector<std::pair<Parameter, Tensor>>& found) {
 
 /// Throws unless names that share a tensor are given the same elements.
 void require_equal_sources(const std::vector<std::pair<Parameter, Tensor>>& found) {
-  std::map<const std::byte*, std::size_t> first;
+  std::map<Elements, std::size_t> first;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto& [parameter, tensor] = found[i];
-    if (tensor.bytes() == 0) continue;
-    const auto& [other, same] = found[first.emplace(parameter.tensor().raw(), i).first->second];
+    if (tensor.elements() == 0) continue;
+    const auto [known, is_new] = first.emplace(parameter.tensor(), i);
+    if (is_new) continue;
+    const auto& [other, same] = found[known->second];
     const DType dtype = parameter.tensor().dtype();
-    if (same_bits(tensor.to(dtype), same.to(dtype))) continue;
+    if (same_bits(tensor.to(dtype), same.to(dtype).reshape(tensor.shape()))) continue;
     throw ArgumentError("[parameters] the tensors given for '" + other.name() + "' and '" +
                         parameter.name() +
                         "' differ, but the two share one tensor; load a file of a model that "

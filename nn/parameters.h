@@ -37,7 +37,8 @@ class Parameter {
   /// The parameter on a tape: the leaf that shares its tensor. If the tape has none, records one: a
   /// parameter, or a constant unless trainable. Inside `checkpoint` a trainable parameter must have
   /// been recorded before (see `Parameters::record`); otherwise `checkpoint` throws. Throws
-  /// `ArgumentError` for an empty handle. A leaf without a name gets the parameter's.
+  /// `ArgumentError` for an empty handle. A leaf without a name gets the parameter's. Names that
+  /// share a tensor have one leaf, with the name that was added first.
   Var on(Tape& tape, Where where = Where::current()) const;
   /// Likewise, on the tape of x.
   Var on(const Located& x) const { return on(x.var.tape(), x.where); }
@@ -102,7 +103,8 @@ class Parameters {
   /// The trainable ones.
   std::vector<Parameter> trainable() const;
   /// The tensors of the trainable ones, as an `Execution` takes them. One that several names share
-  /// is listed once.
+  /// is listed once. Names share a tensor if theirs have the same elements in memory, also in other
+  /// shapes.
   std::vector<Tensor> tensors() const;
   /// The parameter of this name, with its scopes below this one. Throws `ArgumentError` when there
   /// is none, listing those that exist.

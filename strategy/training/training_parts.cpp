@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "autodiff/tape.h"
 #include "strategy/training/state_entries.h"
@@ -20,11 +21,15 @@ void check_tensors(const NamedTensors& own, const NamedTensors& state) {
       entries.refuse(name, "is not among the given tensors; give all tensors that were saved");
     }
   }
-  std::map<const std::byte*, std::string> first_names;
+  // Names may have the same elements in other shapes.
+  using Elements = std::tuple<const std::byte*, std::int64_t, DType>;
+  std::map<Elements, std::string> first_names;
   for (const auto& [name, tensor] : own) {
     if (tensor.elements() == 0) continue;
-    const std::string& first = first_names.emplace(tensor.raw(), name).first->second;
-    if (same_bits(state.at(first), state.at(name))) continue;
+    const Elements elements{tensor.raw(), tensor.elements(), tensor.dtype()};
+    const std::string& first = first_names.emplace(elements, name).first->second;
+    if (first == name) continue;
+    if (same_bits(state.at(first).reshape(tensor.shape()), state.at(name))) continue;
     entries.refuse(name, "differs from entry '" + first +
                              "', but both names have one tensor; load the state of a model that "
                              "shares it too");

@@ -362,6 +362,54 @@ TEST_CASE("names that share a tensor are loaded from equal tensors only") {
   CHECK_THROWS_AS(parameters.check_state({{"a", ones}, {"b", shared}}), ArgumentError);
 }
 
+TEST_CASE("names may share the elements of a tensor in different shapes") {
+  const TemporaryFile file;
+  nn::Parameters parameters(1);
+  const Tensor matrix = Tensor::normal({3, 4}, 1);
+  const nn::Parameter a = (parameters / "x").add("a", matrix);
+  const nn::Parameter b = (parameters / "y").add("b", matrix.reshape({12}));
+  CHECK(parameters.elements() == 12);
+  CHECK(parameters.bytes() == 48);
+  const Tensor before = matrix.clone();
+  parameters.load(parameters.named());
+  parameters.save(file.path());
+  parameters.load(file.path());
+  parameters.load_state(parameters.state());
+  CHECK(same_bits(matrix, before));
+  const Tensor ones = Tensor::ones({3, 4});
+  CHECK_THROWS_AS(parameters.load({{"x/a", ones}, {"y/b", before.reshape({12})}}), ArgumentError);
+  CHECK_THROWS_AS(parameters.check_state({{"x/a", ones}, {"y/b", before.reshape({12})}}),
+                  ArgumentError);
+  parameters.load({{"x/a", ones}, {"y/b", ones.reshape({12})}});
+  CHECK(same_bits(matrix, ones));
+
+  (parameters / "x").convert(DType::f64);
+  CHECK(b.tensor().type() == ValueType{{12}, DType::f64});
+  CHECK(a.tensor().raw() == b.tensor().raw());
+  (parameters / "y").freeze();
+  CHECK_FALSE(a.is_trainable());
+
+  // A part of a tensor is another parameter, although it begins at the same place.
+  const Tensor row(matrix.buffer(), Shape{4}, DType::f32);
+  nn::Parameters others(1);
+  others.add("matrix", matrix);
+  others.add("row", row);
+  CHECK_NOTHROW(others.load(others.named()));
+  CHECK(others.tensors().size() == 2);
+}
+
+TEST_CASE("names that share a tensor have a leaf of the first name") {
+  nn::Parameters parameters(1);
+  const Tensor shared = Tensor::ones({2});
+  const nn::Parameter first = (parameters / "encoder").add("weight", shared);
+  const nn::Parameter second = (parameters / "decoder").add("weight", shared);
+  Tape tape;
+  const Var leaf = second.on(tape);
+  CHECK(tape.name(leaf.node()) == "encoder/weight");
+  CHECK(second.name() == "decoder/weight");
+  CHECK(first.on(tape) == leaf);
+}
+
 TEST_CASE("names and handles that cannot be are errors") {
   Model model;
   CHECK_THROWS_WITH(nn::Linear(model.parameters / "first", 3, 4),
