@@ -33,9 +33,10 @@ void require_distinct(std::span<const Gradients::Entry> entries, const std::stri
 }
 
 /// The names that exactly one entry has, and which one.
-std::map<std::string, std::size_t, std::less<>> own_names(
-    std::span<const Gradients::Entry> entries) {
-  std::map<std::string, std::size_t, std::less<>> names;
+using OwnNames = std::map<std::string_view, std::size_t>;
+
+OwnNames own_names(std::span<const Gradients::Entry> entries) {
+  OwnNames names;
   std::set<std::string_view> shared;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string& name = entries[i].name;
@@ -43,16 +44,6 @@ std::map<std::string, std::size_t, std::less<>> own_names(
   }
   std::erase_if(names, [&](const auto& each) { return shared.contains(each.first); });
   return names;
-}
-
-/// The first few names, for a message.
-std::string names_of(std::span<const Gradients::Entry> entries) {
-  constexpr std::size_t most = 5;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, entries.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + ("'" + entries[i].name + "'");
-  }
-  return text + (entries.size() > most ? ", …" : "");
 }
 
 }  // namespace
@@ -101,25 +92,43 @@ std::vector<std::size_t> Optimizer::choose_groups(std::span<Kept> parameters) co
   return sizes;
 }
 
+/// Throws `ArgumentError` for a group without parameters, given the numbers of `choose_groups`.
+/// While some parameters have names and others do not have theirs yet, a group may be for these.
 void Optimizer::require_groups_used(std::span<const std::size_t> group_sizes,
-                                    std::span<const Gradients::Entry> entries) const {
+                                    std::span<const Kept> parameters) const {
   const auto unused = std::ranges::find(group_sizes, std::size_t{0});
-  if (unused == group_sizes.end()) return;
+  const auto unnamed = std::ranges::count(parameters, std::string(), &Kept::name);
+  if (unused == group_sizes.end() || (unnamed > 0 && unnamed < std::ssize(parameters))) return;
+  constexpr std::size_t most = 5;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most, parameters.size()); ++i) {
+    names += (i == 0 ? "'" : ", '") + parameters[i].name + "'";
+  }
+  if (parameters.size() > most) names += ", …";
   throw ArgumentError("[" + common_.name + "] group " +
                       std::to_string(unused - group_sizes.begin()) +
                       " selects no parameter that an earlier group leaves; correct its predicate "
                       "or remove it. Parameters are named " +
-                      names_of(entries));
+                      names);
 }
 
 void Optimizer::start(std::span<const Gradients::Entry> entries) {
   require_distinct(entries, common_.name);
-  Parameters parameters{{}, own_names(entries)};
+  Parameters parameters;
+  for (const auto& [name, place] : own_names(entries)) parameters.index.emplace(name, place);
   for (const Gradients::Entry& entry : entries) {
     parameters.kept.push_back({.name = entry.name, .type = entry.gradient.type()});
   }
-  fill_state(parameters);
-  require_groups_used(choose_groups(parameters.kept), entries);
+  if (loaded_) {
+    fill_state(parameters, *loaded_);
+  } else {
+    for (Kept& kept : parameters.kept) {
+      for (const Slot& slot : slots({kept.type.shape, state_dtype(kept.type.dtype)})) {
+        kept.state.push_back(Tensor::zeros(slot.type.shape, slot.type.dtype));
+      }
+    }
+  }
+  require_groups_used(choose_groups(parameters.kept), parameters.kept);
   parameters_ = std::move(parameters);
   loaded_.reset();
 }
@@ -136,27 +145,29 @@ std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> 
                                  : "record those that a step does not use as well, or use") +
                         " one optimizer per model, and a new one after freeze() and unfreeze()");
   }
+  const OwnNames own = own_names(entries);
   std::vector<std::size_t> places;
   std::vector<std::optional<std::size_t>> taken_by(kept.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string& name = entries[i].name;
     const auto found = parameters_->index.find(name);
-    const bool is_found = found != parameters_->index.end();
+    const bool is_found = found != parameters_->index.end() && own.contains(name);
     const std::size_t place = is_found ? found->second : i;
-    if (!is_found && !name.empty() && parameters_->has_own_name(i)) {
-      throw ArgumentError(owner + "parameter " + described(entries[i], i) +
-                          " did not occur at the first step; record the same parameters, with "
-                          "the same names, at every step");
+    if (!is_found && !name.empty() && parameters_->has_own_name(i) && kept[i].name != name) {
+      throw ArgumentError(
+          owner +
+          (own.contains(name)
+               ? "parameter '" + name + "' did not occur at the first step, and '" + kept[i].name +
+                     "' was at its position; record the same parameters, with the same names, at "
+                     "every step, and a tensor that layers share always with the same name"
+               : "two parameters are named '" + name + "'; give each parameter a name of its own"));
     }
     if (taken_by[place]) {
       const std::size_t other = is_found ? *taken_by[place] : i;
-      throw ArgumentError(owner +
-                          (entries[other].name == kept[place].name
-                               ? "two parameters are named " + described(entries[i], i)
-                               : "parameter " + std::to_string(other) + " has no name, and '" +
-                                     kept[place].name +
-                                     "', which was at its position, is given too") +
-                          "; give each parameter a name of its own");
+      throw ArgumentError(owner + "parameter " + std::to_string(other) +
+                          " has no name of its own, and '" + kept[place].name +
+                          "', which was at its position, is given too; give each parameter a name "
+                          "of its own");
     }
     taken_by[place] = i;
     const ValueType& type = entries[i].gradient.type();
@@ -171,21 +182,30 @@ std::vector<std::size_t> Optimizer::places_of(std::span<const Gradients::Entry> 
   return places;
 }
 
-/// Names parameters that had no name before, which may move them to other groups.
+/// Names parameters that had no name before, which may move them to other groups. A name that two
+/// entries of the step have is no parameter's own any more.
 void Optimizer::take_names(std::span<const Gradients::Entry> entries,
                            std::span<const std::size_t> places) {
-  if (parameters_->index.size() == parameters_->kept.size()) return;
-  std::optional<Parameters> named;
-  for (const auto& [name, entry] : own_names(entries)) {
-    const std::size_t place = places[entry];
-    if (!parameters_->kept[place].name.empty()) continue;
-    if (!named) named = parameters_;
-    named->kept[place].name = name;
-    named->index.emplace(name, place);
+  const OwnNames own = own_names(entries);
+  std::optional<Parameters> changed;
+  const auto copy = [&]() -> Parameters& {
+    if (!changed) changed = *parameters_;
+    return *changed;
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string& name = entries[i].name;
+    if (name.empty()) continue;
+    const bool is_new = parameters_->kept[places[i]].name.empty();
+    if (is_new) copy().kept[places[i]].name = name;
+    if (!own.contains(name)) {
+      if (parameters_->index.contains(name)) copy().index.erase(name);
+    } else if (is_new) {
+      copy().index.emplace(name, places[i]);
+    }
   }
-  if (!named) return;
-  choose_groups(named->kept);
-  parameters_ = std::move(named);
+  if (!changed) return;
+  require_groups_used(choose_groups(changed->kept), changed->kept);
+  parameters_ = std::move(changed);
 }
 
 void Optimizer::step(const Gradients& gradients) {

@@ -31,17 +31,18 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// It needs no tape: `Gradients` hold the parameters' tensors. After `Runner::bind` these are the
 /// bound ones.
 ///
-/// A parameter is found by its name, with its scopes, if no other parameter has that name. It is
-/// found by its position among the gradients until a step names it, and in steps that do not. A
-/// model may leave out other layers in each step of an `Execution`, although that step then does
-/// not name their parameters.
+/// A parameter is found by its name, with its scopes, if the step gives it one that no other has
+/// and that is known. Otherwise it is found by its position among the gradients. So a model may
+/// leave out other layers in each step of an `Execution`, which then does not name their
+/// parameters. In all steps a tensor has the same name, or none.
 ///
 /// State is f64 for f64 parameters and f32 otherwise; updates of 16-bit parameters are computed in
 /// f32 and rounded. The bits do not depend on the number of threads.
 ///
 /// Groups give some parameters other settings. A parameter belongs to the first group that matches
 /// it; parameters that no group matches have the optimizer's own settings. A step that names a
-/// parameter for the first time decides again.
+/// parameter for the first time decides again. A group must select a parameter once all parameters
+/// have names. If none has a name, it must do so at the first step.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -50,9 +51,9 @@ class Optimizer {
 
   /// Updates every parameter once; none if the gradients' report says that they overflowed. Throws
   /// `ArgumentError` when number, names or types of the parameters differ from those of the
-  /// previous step. The first step, and the first after `load_state`, also throw it for a group
-  /// that selects no parameter and for a tensor that occurs twice. They throw as `load_state` if a
-  /// loaded state is of other parameters. Then nothing has changed.
+  /// previous step, and for a group that selects no parameter. The first step also throws it for a
+  /// tensor that occurs twice. It throws as `load_state` if a loaded state is of other parameters.
+  /// Then nothing has changed.
   void step(const Gradients& gradients);
   /// Bytes of the state for these parameters.
   Bytes state_bytes(std::span<const Tensor> parameters) const;
@@ -68,15 +69,16 @@ class Optimizer {
   /// Everything that later steps depend on, except the settings given at construction. The entries
   /// are "adam/steps" (i64), "adam/learning_rate" (f64) and those of the parameters. A parameter
   /// has entries such as "adam/name/layer3/weight/mean" or, without a name, "adam/position/2/mean".
-  /// "adam/positions" (i64) has the positions of the named ones, in the order of their names.
-  /// Tensors share the optimizer's storage, so the next step changes them.
+  /// With a name it also has its position, as in "adam/name/layer3/weight/position" (i64). Tensors
+  /// share the optimizer's storage, so the next step changes them.
   NamedTensors state() const;
   /// Throws what `load_state` would throw. Changes nothing.
   void check_state(const NamedTensors& state) const;
   /// Continues from a state of an optimizer of the same kind, with the same bits. Copies the
   /// tensors. Throws `ArgumentError` for an entry that is missing, unknown or out of range,
   /// `ShapeError` and `DTypeError` for one of another type. Then the optimizer is unchanged.
-  /// The next `step` compares the parameters with those of the state.
+  /// After a step its parameters are compared with those of the state, and it keeps their names.
+  /// Otherwise the next `step` compares them.
   void load_state(const NamedTensors& state);
 
  protected:
@@ -89,7 +91,7 @@ class Optimizer {
   };
   /// A kind of state that every parameter has.
   struct Slot {
-    std::string name;
+    std::string name;  ///< not "position"
     ValueType type;
   };
   /// The update of one parameter. All tensors are of the dtype of its state, f64 or f32, and
@@ -143,10 +145,10 @@ class Optimizer {
   };
 
   void start(std::span<const Gradients::Entry> entries);
-  void fill_state(Parameters& parameters) const;
+  void fill_state(Parameters& parameters, const Loaded& loaded) const;
   std::vector<std::size_t> choose_groups(std::span<Kept> parameters) const;
   void require_groups_used(std::span<const std::size_t> group_sizes,
-                           std::span<const Gradients::Entry> entries) const;
+                           std::span<const Kept> parameters) const;
   std::vector<std::size_t> places_of(std::span<const Gradients::Entry> entries) const;
   void take_names(std::span<const Gradients::Entry> entries, std::span<const std::size_t> places);
   void update_tensor(const Gradients::Entry& entry, const Kept& kept) const;
@@ -155,6 +157,7 @@ class Optimizer {
   Loaded read(const NamedTensors& state) const;
   void read_positions(Loaded& loaded) const;
   std::string key_in(const Loaded& loaded, const Parameters& parameters, std::size_t place) const;
+  std::string first_entry(const Loaded& loaded, const std::string& key) const;
   std::vector<std::string> keys_in(const Loaded& loaded, const Parameters& parameters) const;
   void require_fits(const Loaded& loaded) const;
   void require_slots_of(const Loaded& loaded, const std::string& key, const ValueType& type) const;

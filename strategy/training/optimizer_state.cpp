@@ -9,7 +9,8 @@ namespace {
 
 constexpr const char* name_prefix = "name/";
 constexpr const char* position_prefix = "position/";
-constexpr const char* positions_entry = "/positions";
+constexpr const char* position_slot = "position";
+constexpr const char* shared_name = "/name";  // after the position
 
 ValueType with_state_dtype(const ValueType& parameter) {
   return {parameter.shape, parameter.dtype == DType::f64 ? DType::f64 : DType::f32};
@@ -43,15 +44,13 @@ NamedTensors Optimizer::state() const {
     for (std::size_t i = 0; i < own.size(); ++i) {
       state.emplace(entry_name(parameters_->key(place), own[i].name), kept.state[i]);
     }
+    if (kept.name.empty() || parameters_->has_own_name(place)) continue;
+    state.emplace(entry_name(parameters_->key(place) + shared_name, kept.name),
+                  integer_entry(static_cast<std::int64_t>(place)));
   }
-  std::vector<std::int64_t> positions;
   for (const auto& [name, place] : parameters_->index) {
-    if (parameters_->kept[place].state.empty()) continue;
-    positions.push_back(static_cast<std::int64_t>(place));
-  }
-  if (!positions.empty()) {
-    state.emplace(common_.name + positions_entry,
-                  Tensor::from(positions, Shape{std::ssize(positions)}));
+    state.emplace(entry_name(name_prefix + name, position_slot),
+                  integer_entry(static_cast<std::int64_t>(place)));
   }
   return state;
 }
@@ -68,8 +67,7 @@ Optimizer::Loaded Optimizer::read(const NamedTensors& state) const {
                 state,
                 {},
                 {}};
-  const std::set<std::string> own{prefix + "steps", prefix + "learning_rate",
-                                  common_.name + positions_entry};
+  const std::set<std::string> own{prefix + "steps", prefix + "learning_rate"};
   for (const auto& [entry, tensor] : state) {
     if (own.contains(entry)) continue;
     const std::size_t last = entry.rfind('/');
@@ -86,21 +84,44 @@ Optimizer::Loaded Optimizer::read(const NamedTensors& state) const {
   return loaded;
 }
 
-/// Finds the positions of named parameters. States of earlier versions do not have them.
+/// Takes the positions of named parameters from the slots: "position" of a name of their own, and
+/// "name/…" of a position whose name others have too. States of earlier versions do not have them.
 void Optimizer::read_positions(Loaded& loaded) const {
   const StateEntries entries(loaded.entries, common_.name);
-  const std::string entry = common_.name + positions_entry;
-  if (!entries.has(entry)) return;
-  std::vector<std::string> names;
-  for (const auto& [key, slots] : loaded.slots) {
-    if (key.starts_with(name_prefix)) names.push_back(key.substr(key.find('/') + 1));
+  const auto add = [&](const std::string& entry, const std::string& name) {
+    const auto position = static_cast<std::size_t>(entries.count(entry));
+    if (loaded.names.emplace(position, name).second) return position;
+    entries.refuse(entry, "is that of another parameter too; load one that was saved by state()");
+  };
+  std::vector<std::string> without;
+  for (auto each = loaded.slots.begin(); each != loaded.slots.end();) {
+    const auto current = each++;
+    auto& [key, own] = *current;
+    const std::size_t begin = key.find('/') + 1;
+    const std::size_t end = key.find('/', begin);
+    if (key.starts_with(name_prefix)) {
+      const std::string entry = entry_name(key, position_slot);
+      if (own.erase(position_slot) == 0) {
+        without.push_back(entry);
+      } else {
+        add(entry, key.substr(begin));
+      }
+    } else if (end != std::string::npos) {
+      for (const std::string& last : own) {
+        const std::string entry = entry_name(key, last);
+        const std::string path = key.substr(end) + "/" + last;
+        const std::string prefix = std::string(shared_name) + "/";
+        const bool is_name = path.starts_with(prefix);
+        if (is_name && key.substr(begin, end - begin) ==
+                           std::to_string(add(entry, path.substr(prefix.size())))) {
+          continue;
+        }
+        entries.refuse(entry, "is unknown; load one that was saved by state()");
+      }
+      loaded.slots.erase(current);
+    }
   }
-  const Tensor& positions = entries.tensor(entry, {Shape{std::ssize(names)}, DType::i64});
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto position = static_cast<std::size_t>(positions.data<std::int64_t>()[i]);
-    if (loaded.names.emplace(position, names[i]).second) continue;
-    entries.refuse(entry, "has a position twice; load one that was saved by state()");
-  }
+  if (!loaded.names.empty() && !without.empty()) entries.count(without.front());  // throws
 }
 
 Bytes Optimizer::state_bytes(std::span<const Tensor> parameters) const {
@@ -131,22 +152,32 @@ void Optimizer::require_slots_of(const Loaded& loaded, const std::string& key,
 /// The key in a state of the parameter at a place: by its name, or else by its position.
 std::string Optimizer::key_in(const Loaded& loaded, const Parameters& parameters,
                               std::size_t place) const {
+  const std::string& name = parameters.kept[place].name;
+  const bool has_slots = !slots(with_state_dtype(parameters.kept[place].type)).empty();
   const std::string by_position = position_prefix + std::to_string(place);
+  const bool has_position = loaded.slots.contains(by_position);
   if (parameters.has_own_name(place)) {
     const std::string by_name = parameters.key(place);
-    const bool is_later_named =
-        !loaded.slots.contains(by_name) && loaded.slots.contains(by_position);
-    return is_later_named ? by_position : by_name;
+    const bool is_later_named = has_slots ? has_position : !loaded.names.empty();
+    return !loaded.slots.contains(by_name) && is_later_named ? by_position : by_name;
   }
   const auto named = loaded.names.find(place);
-  if (named != loaded.names.end()) return name_prefix + named->second;
-  const ValueType type = with_state_dtype(parameters.kept[place].type);
-  if (!loaded.slots.contains(by_position) && !slots(type).empty()) {
+  const bool is_named =
+      named != loaded.names.end() && loaded.slots.contains(name_prefix + named->second);
+  if (is_named && (name.empty() || name == named->second)) return name_prefix + named->second;
+  if (is_named || (has_slots && !has_position)) {
     throw ArgumentError("[" + common_.name + "] parameter " + std::to_string(place) +
                         " has no name of its own, and the state has none at that position; record "
                         "parameters with the names that were saved");
   }
   return by_position;
+}
+
+/// An entry of a parameter's state, for a message.
+std::string Optimizer::first_entry(const Loaded& loaded, const std::string& key) const {
+  const auto found = loaded.slots.find(key);
+  const bool has_slots = found != loaded.slots.end() && !found->second.empty();
+  return entry_name(key, has_slots ? *found->second.begin() : position_slot);
 }
 
 /// The key in a state of each parameter. Throws unless the state is that of these parameters.
@@ -158,34 +189,36 @@ std::vector<std::string> Optimizer::keys_in(const Loaded& loaded,
   for (std::size_t place = 0; place < parameters.kept.size(); ++place) {
     keys.push_back(key_in(loaded, parameters, place));
     require_slots_of(loaded, keys.back(), parameters.kept[place].type);
-    const bool is_first = taken.insert(keys.back()).second;
-    const auto found = loaded.slots.find(keys.back());
-    if (is_first || found == loaded.slots.end()) continue;
-    entries.refuse(entry_name(keys.back(), *found->second.begin()),
+    if (taken.insert(keys.back()).second) continue;
+    entries.refuse(first_entry(loaded, keys.back()),
                    "belongs to two parameters, by name and by position; record parameters with the "
                    "names that were saved");
   }
   for (const auto& [key, own] : loaded.slots) {
     if (taken.contains(key)) continue;
-    entries.refuse(entry_name(key, *own.begin()),
+    entries.refuse(first_entry(loaded, key),
                    "belongs to no parameter of the model; load the state of the same model");
   }
   return keys;
 }
 
-/// Gives parameters their loaded state, and names that it has for them; or zeros.
-void Optimizer::fill_state(Parameters& parameters) const {
-  std::vector<std::string> keys;
-  if (loaded_) keys = keys_in(*loaded_, parameters);
+/// Gives parameters their loaded state, and the names that it has for them.
+void Optimizer::fill_state(Parameters& parameters, const Loaded& loaded) const {
+  const std::vector<std::string> keys = keys_in(loaded, parameters);
   for (std::size_t place = 0; place < parameters.kept.size(); ++place) {
     Kept& kept = parameters.kept[place];
+    kept.state.clear();
     for (const Slot& slot : slots(with_state_dtype(kept.type))) {
-      kept.state.push_back(loaded_ ? loaded_->entries.at(entry_name(keys[place], slot.name))
-                                   : Tensor::zeros(slot.type.shape, slot.type.dtype));
+      kept.state.push_back(loaded.entries.at(entry_name(keys[place], slot.name)));
     }
-    if (!loaded_ || !kept.name.empty() || !keys[place].starts_with(name_prefix)) continue;
-    kept.name = keys[place].substr(keys[place].find('/') + 1);
-    parameters.index.emplace(kept.name, place);
+    const auto named = loaded.names.find(place);
+    if (keys[place].starts_with(name_prefix)) {
+      kept.name = keys[place].substr(keys[place].find('/') + 1);
+      parameters.index.insert_or_assign(kept.name, place);
+    } else if (named != loaded.names.end()) {  // which other parameters have too
+      kept.name = named->second;
+      parameters.index.erase(kept.name);
+    }
   }
 }
 
@@ -201,6 +234,10 @@ void Optimizer::require_fits(const Loaded& loaded) const {
   }
   // The parameters are unknown, but each must have all kinds of state, of types that go together.
   for (const auto& [key, own] : loaded.slots) {
+    if (own.empty()) {  // as of an optimizer without slots
+      require_slots_of(loaded, key, {Shape{}, DType::f32});
+      continue;
+    }
     NamedTensors tensors;
     for (const std::string& slot : own) {
       tensors.emplace(slot, loaded.entries.at(entry_name(key, slot)));
@@ -214,11 +251,25 @@ void Optimizer::load_state(const NamedTensors& state) {
   Loaded loaded = read(state);
   require_fits(loaded);
   for (auto& [entry, tensor] : loaded.entries) tensor = tensor.clone();
+  std::optional<Parameters> restored;
+  if (parameters_ && loaded.steps > 0) {
+    // Names that the state does not have yet are forgotten, as they were not known when it was
+    // saved: its groups must be those of that time.
+    restored = parameters_;
+    const std::vector<std::string> keys = keys_in(loaded, *parameters_);
+    for (std::size_t place = 0; place < keys.size(); ++place) {
+      if (!keys[place].starts_with(position_prefix) || !restored->has_own_name(place)) continue;
+      restored->index.erase(restored->kept[place].name);
+      restored->kept[place].name.clear();
+    }
+    fill_state(*restored, loaded);
+    choose_groups(restored->kept);
+  }
   steps_ = loaded.steps;
   learning_rate_ = loaded.learning_rate;
-  parameters_.reset();
+  parameters_ = std::move(restored);
   loaded_.reset();
-  if (steps_ > 0) loaded_ = std::move(loaded);
+  if (steps_ > 0 && !parameters_) loaded_ = std::move(loaded);
 }
 
 }  // namespace palimpsest
