@@ -415,6 +415,15 @@ NamedTensors scaler_state_in(const StateEntries& entries, bool has_scaler) {
   return entries.part(scaler_prefix, has_scaler, {"gradient_calls", "value_calls"});
 }
 
+/// Throws unless a state fits an execution with this scaler.
+void require_fits(const NamedTensors& state, const std::optional<LossScaler>& scaler) {
+  const StateEntries entries(state, "execution");
+  entries.short_count("gradient_calls");
+  entries.short_count("value_calls");
+  const NamedTensors of_scaler = scaler_state_in(entries, scaler.has_value());
+  if (scaler) scaler->check_state(of_scaler);
+}
+
 }  // namespace
 
 NamedTensors Execution::state() const {
@@ -427,16 +436,12 @@ NamedTensors Execution::state() const {
 
 void Execution::check_state(const NamedTensors& state) const {
   state_->in_use.require(InUse::Level::alone, "Execution::check_state");
-  const StateEntries entries(state, "execution");
-  entries.short_count("gradient_calls");
-  entries.short_count("value_calls");
-  const NamedTensors scaler = scaler_state_in(entries, state_->scaler.has_value());
-  if (state_->scaler) state_->scaler->check_state(scaler);
+  require_fits(state, state_->scaler);
 }
 
 void Execution::load_state(const NamedTensors& state) {
-  check_state(state);
   const InUse::Use use(state_->in_use, call_in_progress, "Execution::load_state");
+  require_fits(state, state_->scaler);
   const StateEntries entries(state, "execution");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
   state_->counted_gradients().set_generation(entries.short_count("gradient_calls"));

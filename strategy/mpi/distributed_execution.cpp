@@ -234,6 +234,15 @@ std::vector<std::size_t> order_in(const NamedTensors& state, const StateEntries&
   return found_order;
 }
 
+/// Throws unless a state fits an execution with this scaler.
+void require_fits(const NamedTensors& state, const std::optional<LossScaler>& scaler) {
+  const StateEntries entries(state, "ranks");
+  entries.short_count("steps");
+  order_in(state, entries);
+  const NamedTensors of_scaler = scaler_state_in(entries, scaler.has_value());
+  if (scaler) scaler->check_state(of_scaler);
+}
+
 }  // namespace
 
 NamedTensors DistributedExecution::state() const {
@@ -251,16 +260,12 @@ NamedTensors DistributedExecution::state() const {
 
 void DistributedExecution::check_state(const NamedTensors& state) const {
   state_->in_use.require(InUse::Level::alone, "DistributedExecution::check_state");
-  const StateEntries entries(state, "ranks");
-  entries.short_count("steps");
-  order_in(state, entries);
-  const NamedTensors scaler = scaler_state_in(entries, state_->scaler.has_value());
-  if (state_->scaler) state_->scaler->check_state(scaler);
+  require_fits(state, state_->scaler);
 }
 
 void DistributedExecution::load_state(const NamedTensors& state) {
-  check_state(state);
   const InUse::Use use(state_->in_use, call_in_progress, "DistributedExecution::load_state");
+  require_fits(state, state_->scaler);
   const StateEntries entries(state, "ranks");
   if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
   const std::uint32_t steps = entries.short_count("steps");

@@ -69,10 +69,10 @@ void save_training(const std::string& path, const std::vector<TrainingPart>& par
 /// data. All parts are checked before any is changed.
 ///
 /// Throws `FileError` as `read_training_state` does, for a file with more or fewer parts, and for a
-/// state that does not fit its part. Throws `TapeError` for a tape that is not empty and for a part
-/// that is in use, as in a function that its step calls. Throws `ArgumentError` for two parts of
-/// one name. Then nothing has changed. If memory runs out, some
-/// parts may have been loaded.
+/// state that does not fit its part. Throws `TapeError` for a tape that is not empty. It also does
+/// so for an `Execution`, `DistributedExecution` or `Optimizer` that is in use, as in a function
+/// that its step calls. Throws `ArgumentError` for two parts of one name. Then nothing has changed.
+/// If memory runs out, some parts may have been loaded.
 DataPosition load_training(const std::string& path, const std::vector<TrainingPart>& parts);
 
 }  // namespace palimpsest

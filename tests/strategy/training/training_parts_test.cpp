@@ -216,7 +216,13 @@ TEST_CASE("nothing is loaded while a part is in use") {
                               {"execution", execution},
                               {"optimizer", *optimizer}});
   int refused = 0;
+  const NamedTensors calls = execution.state();
+  bool is_running = true;
   meanwhile = [&] {
+    if (is_running) {
+      CHECK_THROWS_WITH(execution.load_state(calls), Contains("Execution::load_state"));
+      CHECK_THROWS_WITH(execution.check_state(calls), Contains("Execution::check_state"));
+    }
     CHECK_THROWS_AS(
         load_training(file.path(),
                       {{"tensors", tensors}, {"execution", execution}, {"optimizer", *optimizer}}),
@@ -230,6 +236,7 @@ TEST_CASE("nothing is loaded while a part is in use") {
   };
   const Gradients gradients = execution.gradients(loss, parameters, batch);
   CHECK(std::exchange(refused, 0) > 0);
+  is_running = false;
   optimizer->step(gradients);
   CHECK(refused > 0);
 }
