@@ -76,10 +76,12 @@ class LayerCheckpointer {
   /// A copy of the input of a layer, or of one of its sublayers, in the last forward pass. It is
   /// computed from the nearest activation kept before it. `activation(layers())` is the model's
   /// output. Throws `ArgumentError` for a layer that does not exist, and before a forward pass.
+  /// Throws `TapeError` if it is not kept and a layer before it reads a tensor that the library has
+  /// written into since the forward pass (see `backward`).
   Tensor activation(int layer, Sublayer sublayer = Sublayer::attention);
 
   /// Whether that activation is held since the last forward pass, on its own or in a tape. Then
-  /// `activation` computes nothing. Throws as `activation`.
+  /// `activation` computes nothing. Throws `ArgumentError` as `activation`.
   bool is_kept(int layer, Sublayer sublayer = Sublayer::attention) const;
 
   /// Keeps the input of a layer, or of one of its sublayers, from the last forward pass until the
@@ -97,7 +99,8 @@ class LayerCheckpointer {
   /// first call after a forward pass, by the values of that pass. Recomputation and later calls
   /// do not change them. If a layer's output depends on such a tensor, a later call throws
   /// `TapeError`, since the kept activations do not belong to the new elements. It does so for any
-  /// constant or parameter that the library has written into since the forward pass.
+  /// constant or parameter that the library has written into since the forward pass. A constant
+  /// recorded inside `checkpoint` or a loop counts if the results of that function depend on it.
   ///
   /// If a layer passes no derivative to its input, the layers before it are not differentiated;
   /// their gradients are zeros. Throws `ArgumentError` before a forward pass, `ShapeError` and

@@ -67,7 +67,7 @@ StageTape LayerRun::record(std::size_t stage, const Tensor& input) const {
 }
 
 void LayerRun::require_current(const StageTape& tape) const {
-  if (version_ != latest_version()) tape.require_unchanged(version_);
+  if (version_ != latest_version()) tape.require_unchanged(version_, input_);
 }
 
 StageTape LayerRun::record_again(std::size_t stage, const Tensor& input) const {

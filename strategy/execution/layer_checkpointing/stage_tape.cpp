@@ -8,9 +8,11 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/storage_version.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/base/digest.h"
 #include "strategy/base/parameters.h"
 #include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/evaluators/engine.h"
+#include "strategy/execution/layer_checkpointing/inner_programs.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/execution/precision/translation.h"
 #include "strategy/run/present.h"
@@ -100,8 +102,8 @@ std::vector<ValueId> ids_of(std::span<const Var> values) {
 
 }  // namespace
 
-std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
-                                           const LayerPrecision& precision) {
+std::shared_ptr<EngineEvaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
+                                                 const LayerPrecision& precision) {
   return precision ? precise(*precision, evaluator) : evaluator;
 }
 
@@ -156,10 +158,11 @@ Tensor copy_of(const Tensor& tensor, const Allocate& allocate) {
 
 StageTape::StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
                      std::shared_ptr<EngineEvaluator> evaluator, const LayerPrecision& precision)
-    : stage_(stage),
-      evaluator_(std::move(evaluator)),
-      tape_(tape_from(streams, in_precision_of(evaluator_, precision))) {
+    : stage_(stage), evaluator_(std::move(evaluator)) {
+  const auto inner = std::make_shared<InnerPrograms>(in_precision_of(evaluator_, precision));
+  tape_ = tape_from(streams, inner);
   record([&](Tape& tape) { return tape.constant(input, "input", stage_.where); }, precision);
+  inner_ = inner->take();
 }
 
 StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams,
@@ -201,8 +204,8 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     }
     tape.forget_updates();
     streams_ = tape.fresh_stream().node;
-    if (!precision) return;
     if (evaluator_ != nullptr) tape.set_evaluator(evaluator_);
+    if (!precision) return;
     std::vector<Var> all{output_};
     all.insert(all.end(), outputs_.begin(), outputs_.end());
     all = record_again(*precision, tape, all);
@@ -211,18 +214,37 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
   });
 }
 
-std::uint64_t StageTape::structure() const { return hash_of_structure(*tape_, 1); }
+std::uint64_t StageTape::structure() const {
+  Digest digest;
+  digest.put(hash_of_structure(*tape_, 1));
+  digest.put(std::uint64_t{output_.id()});
+  return digest.value();
+}
 
-void StageTape::require_unchanged(std::uint64_t version) const {
-  for (NodeId node = 0; node < tape_->node_count(); ++node) {
-    if (!tape_->is_leaf(node)) continue;
-    const ValueId leaf = tape_->first_output(node);
-    const StorageVersion last = version_of(tape_->buffer(leaf));
-    if (last.number <= version || !depends_on(*tape_, output_.id(), leaf)) continue;
-    throw TapeError("[layers] " + std::string(last.call) + " has changed " + tape_->describe(node) +
+void StageTape::require_unchanged(std::uint64_t version, const Tensor& model_input) const {
+  const auto require = [&](const Tape& tape, NodeId node, std::span<const ValueId> read) {
+    const ValueId leaf = tape.first_output(node);
+    const StorageVersion last = version_of(tape.buffer(leaf));
+    if (last.number <= version) return;
+    if (std::ranges::none_of(read, [&](ValueId value) { return depends_on(tape, value, leaf); })) {
+      return;
+    }
+    throw TapeError("[layers] " + std::string(last.call) + " has changed " + tape.describe(node) +
                     " since the forward pass, and " + stage_.describe() +
                     " reads it, so the activations are out of date; call forward() again" +
-                    recorded_at(*tape_, node));
+                    recorded_at(tape, node));
+  };
+  const ValueId output = output_.id();
+  // An input that the checkpointer made may lie where a tensor was that has been written and freed.
+  const bool is_given = tape_->buffer(input_.id()).get() == model_input.raw();
+  for (NodeId node = 0; node < tape_->node_count(); ++node) {
+    if (!tape_->is_leaf(node) || (node == input_.node() && !is_given)) continue;
+    require(*tape_, node, {&output, 1});
+  }
+  for (const InnerProgram& program : inner_) {
+    for (NodeId node = 0; node < program.tape->node_count(); ++node) {
+      if (program.tape->is_leaf(node)) require(*program.tape, node, program.values);
+    }
   }
 }
 

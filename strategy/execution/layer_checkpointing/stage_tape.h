@@ -23,8 +23,8 @@ struct Streams {
 /// The precision in which layers are computed; as recorded when empty.
 using LayerPrecision = std::optional<Precision>;
 /// The evaluator of tapes of layers in that precision.
-std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
-                                           const LayerPrecision& precision);
+std::shared_ptr<EngineEvaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
+                                                 const LayerPrecision& precision);
 
 /// A tape whose random streams begin at `streams`.
 std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator);
@@ -59,11 +59,12 @@ class StageTape {
   /// Number of random streams that this stage and those before it take.
   std::uint32_t streams() const { return streams_; }
   ValueType output_type() const { return output_.type(); }
-  /// Equal for stages of equal sizes.
+  /// Stages of equal structure have equal sizes.
   std::uint64_t structure() const;
   /// Throws `TapeError` if the output depends on a constant or parameter that the library has
-  /// written into after this version (see `latest_version`).
-  void require_unchanged(std::uint64_t version) const;
+  /// written into after this version (see `latest_version`). A constant of a loop or checkpoint
+  /// counts if the results of that program depend on it. The input counts if it is the model's.
+  void require_unchanged(std::uint64_t version, const Tensor& model_input) const;
   /// The updates that the stage records.
   std::span<const Tape::Update> updates() const { return updates_; }
   /// Copies of auxiliary outputs, followed by values of updates.
@@ -122,6 +123,7 @@ class StageTape {
   Var output_;
   std::vector<Var> outputs_;  // auxiliary outputs, then values of updates
   std::vector<Tape::Update> updates_;
+  std::vector<InnerProgram> inner_;  // of loops and checkpoints
   // Recorded by `differentiate`.
   NodeId backward_begins_ = 0;
   Var seed_;

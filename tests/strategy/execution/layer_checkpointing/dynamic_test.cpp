@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "checkpoint/plan.h"
+#include "palimpsest.h"
 #include "tests/catch.h"
 // Must follow tests/catch.h.
 #include <rapidcheck.h>
@@ -174,6 +175,42 @@ TEST_CASE("more memory never computes more again, of 96 sublayers") {
     before = forecast.compute_factor;
   }
   CHECK(before == 1);
+}
+
+TEST_CASE("layers that return another of their values are measured again") {
+  bool is_training = true;
+  const LayerModel model{
+      .layer = {.parameters = std::vector<std::vector<Tensor>>(6),
+                .forward = [&](const Var& x, std::span<const Var>, int) -> LayerOutput {
+                  const Var y = sin(x);
+                  Var z = y;
+                  for (int i = 0; i < 6; ++i) z = tanh(cumsum(z, 0));
+                  return is_training ? z : y;
+                }}};
+  const ValueType input{{64, 64}, DType::f32};
+  const LayerCheckpointing given{.mode = Mode::dynamic, .memory_fraction = 0.7};
+  LayerCheckpointer layers(model, given);
+  for (const bool training : {true, false, true}) {
+    is_training = training;
+    LayerCheckpointer fresh(model, given);
+    CHECK(layers.forecast(input).summary() == fresh.forecast(input).summary());
+  }
+}
+
+TEST_CASE("layers may not fit in evaluation although they fit in training") {
+  bool is_training = true;
+  const LayerModel model{
+      .layer = {.parameters = std::vector<std::vector<Tensor>>(6),
+                .forward = [&](const Var& x, std::span<const Var>, int) -> LayerOutput {
+                  Var z = sin(x);
+                  for (int i = 0; is_training && i < 6; ++i) z = tanh(cumsum(z, 0));
+                  return z;
+                }}};
+  const Tensor input = Tensor::uniform({64, 64}, 1, -1, 1);
+  LayerCheckpointer layers(model, {.mode = Mode::dynamic, .memory_fraction = 0.5});
+  layers.forward(input);
+  is_training = false;
+  CHECK_THROWS_AS(layers.forward(input), BudgetError);
 }
 
 }  // namespace

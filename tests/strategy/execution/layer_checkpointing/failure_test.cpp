@@ -272,5 +272,37 @@ TEST_CASE("layers that look at values cannot be measured") {
   check_throws<ArgumentError>([&] { layers.forecast(input.type()); }, {"reads the value of"});
 }
 
+/// Trains a model of one weight for a step. Then its memory is free.
+void train_another_model() {
+  const Tensor weight = Tensor::ones({64, 64});
+  Tape tape;
+  sgd({.learning_rate = 0.1})->step(backward(sum(square(tape.parameter(weight)))));
+}
+
+TEST_CASE("other models may be trained between forward and backward") {
+  const Tensor input = Tensor::uniform({64, 64}, 1, -1, 1);
+  std::vector<LayerCheckpointing> all{{},
+                                      {.mode = Mode::every, .interval = 3},
+                                      {.mode = Mode::listed, .layers = {2}},
+                                      {.mode = Mode::dynamic, .memory_fraction = 0.7}};
+  for (std::size_t i = 1; i < 4; ++i) {
+    all.push_back(all[i]);
+    all.back().codec = Codec::half;
+  }
+  for (const LayerCheckpointing& given : all) {
+    CAPTURE(given);
+    LayerCheckpointer layers(perceptron(6, 64), given);
+    for (int i = 0; i < 10; ++i) {
+      const Tensor output = layers.forward(input);
+      train_another_model();
+      for (int k = 1; k < 6; ++k) CHECK_NOTHROW(layers.activation(k));
+      train_another_model();
+      CHECK_NOTHROW(layers.backward(output));
+      train_another_model();
+      CHECK_NOTHROW(layers.backward(output));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest::failure_test

@@ -1,4 +1,5 @@
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "nn/nn.h"
@@ -205,6 +206,56 @@ TEST_CASE("layers: what reads an updated tensor is not computed again from its n
     layers.forward(input);
     const std::vector<Tensor> second = all(layers.backward(loss));
     CHECK_FALSE(same_bits(first, second));
+  }
+}
+
+TEST_CASE("layers: a constant inside a checkpoint or loop may not have changed either") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const auto loss = [](const Var& output) { return mean(square(output)); };
+  const std::string kinds[] = {"checkpoint", "scan", "checkpoint in scan", "scan in checkpoint"};
+  for (const std::string& kind : kinds) {
+    for (const bool is_precise : {false, true}) {
+      for (const bool is_read : {true, false}) {
+        for (const LayerCheckpointing& given :
+             {LayerCheckpointing{}, LayerCheckpointing{.mode = Mode::every, .interval = 5}}) {
+          CAPTURE(kind, is_precise, is_read, given);
+          const Tensor scale = Tensor::full({8}, 0.5);
+          const auto scaled = [&](const Var& x) {
+            const Var constant = x.tape().constant(scale, "scale");
+            return is_read ? x * constant : x * 2.0;
+          };
+          const auto stepped = [&](const std::function<Var(const Var&)>& f, const Var& x) {
+            return scan(x, 2, [&](const Var& state, const StepNumber&) { return f(state); });
+          };
+          LayerModel model = perceptron(5, 8);
+          model.layer.forward = [&, plain = model.layer.forward](const Var& x,
+                                                                 std::span<const Var> w,
+                                                                 int layer) -> LayerOutput {
+            if (layer != 2) return plain(x, w, layer);
+            const auto checkpointed = [&](const Var& v) { return checkpoint(scaled, v); };
+            const auto looped = [&](const Var& v) { return stepped(scaled, v); };
+            const Var inner = kind == "checkpoint"           ? checkpointed(x)
+                              : kind == "scan"               ? looped(x)
+                              : kind == "checkpoint in scan" ? stepped(checkpointed, x)
+                                                             : checkpoint(looped, x);
+            const Var y = plain(inner, w, layer).output;
+            x.tape().update_after_run(scale, mean(y, {0}), 0.5);
+            return y;
+          };
+          const std::optional<Precision> precision =
+              is_precise ? std::optional(Precision{}) : std::nullopt;
+          LayerCheckpointer layers(model, given, {}, precision);
+          layers.forward(input);
+          const Tensor first = layers.backward(loss).input;
+          if (is_read) {
+            CHECK_THROWS_WITH(layers.backward(loss), Contains("has changed") && Contains("scale") &&
+                                                         Contains("layer 2 reads it"));
+          } else {
+            CHECK(same_bits(layers.backward(loss).input, first));
+          }
+        }
+      }
+    }
   }
 }
 
