@@ -62,7 +62,9 @@ ReverseRun::ReverseRun(const ReverseOptions& options, const Where& where, Revers
 std::uint64_t ReverseRun::calls_expected() const {
   const std::uint64_t length = plan_.steps.value_or(position_.length);
   const std::uint64_t units = (length + plan_.segment - 1) / plan_.segment;
-  return length + (schedule_->forward_units() - units - 1) * plan_.segment;
+  // A schedule counts a step for each tape, and of a known length also the sweep and the seed.
+  const std::uint64_t once = plan_.steps ? 2 * units + 1 : units;
+  return 2 * length + (schedule_->forward_units() - once) * plan_.segment;
 }
 
 std::uint64_t ReverseRun::step_of(std::uint64_t unit) const {

@@ -13,7 +13,7 @@ using namespace palimpsest::tests;
 
 namespace {
 
-constexpr std::uint64_t steps = 20'000;
+constexpr std::uint64_t steps = 200'000;  // so many that progress is shown several times
 
 std::vector<ReverseProgress> progress_of(ReverseOptions options) {
   std::vector<ReverseProgress> seen;
@@ -50,11 +50,18 @@ std::vector<ReverseProgress> progress_until(std::uint64_t reversed, ReverseOptio
 }  // namespace
 
 TEST_CASE("reverse: progress goes from nothing to all") {
+  enum class Keeps { slots, slots_on_disk, bytes };
   for (const bool knows_length : {true, false}) {
-    for (const bool by_bytes : {false, true}) {
-      CAPTURE(knows_length, by_bytes);
-      ReverseOptions options{.memory_budget = 16_KiB, .sizes_change = by_bytes};
+    for (const Keeps keeps : {Keeps::slots, Keeps::slots_on_disk, Keeps::bytes}) {
+      CAPTURE(knows_length, static_cast<int>(keeps));
+      const TemporaryDirectory directory(quick_folder());
+      ReverseOptions options{.memory_budget = 16_KiB, .sizes_change = keeps == Keeps::bytes};
       if (knows_length) options.steps = steps;
+      if (keeps == Keeps::slots_on_disk) {
+        options.memory_budget = 16_MiB;
+        options.spill = directory.path();
+        options.disk_costs = DiskCosts{5e4, 5e4};
+      }
       const std::vector<ReverseProgress> seen = progress_of(options);
       REQUIRE(!seen.empty());
       check_rises(seen);
@@ -63,7 +70,7 @@ TEST_CASE("reverse: progress goes from nothing to all") {
       const auto all = static_cast<double>(seen.back().steps_advanced + steps);
       for (const ReverseProgress& now : seen) {
         CHECK((now.part > 0) == (now.steps > 0));
-        if (by_bytes || now.steps == 0) continue;
+        if (keeps == Keeps::bytes || now.steps == 0) continue;
         const auto done = static_cast<double>(now.steps_advanced + now.steps_reversed);
         CHECK(std::abs(now.part - done / all) < 0.01);
       }
