@@ -127,6 +127,23 @@ TEST_CASE("accumulator: one weight for several terms is an error, unless it is r
                    even.whole(Loss::with_mean)) < 1e-12);
 }
 
+TEST_CASE("accumulator: a first step that is refused registers no parameters") {
+  const Tokens model({5, 1, 1, 1});
+  GradientAccumulator accumulator({.steps = 2, .normalization = GradientNormalization::sum});
+  Tape tape;
+  const Gradients refused =
+      backward(model.loss(tape, model.inputs, model.targets, Loss::with_mean));
+  check_error([&] { accumulator.step(refused, 4); }, {"[accumulator]", "sums over examples"});
+  // Another model, with a parameter of another shape.
+  const Tensor weight = Tensor::from(std::vector{1.0, 2.0}, {2});
+  for (const bool is_last : {false, true}) {
+    Tape other;
+    const Gradients gradients = backward(sum(square(other.parameter(weight))));
+    CHECK(accumulator.step(gradients, 1) == is_last);
+  }
+  CHECK(accumulator.gradients().entries()[0].gradient.at(1) == 8);
+}
+
 TEST_CASE("accumulator: gradients of runners have the counts of their runs") {
   const Tokens model({5, 1, 0, 1});
   std::vector<Var> leaves;
