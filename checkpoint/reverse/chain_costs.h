@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// What steps and states on disk take, measured before a run.
+/// Measured costs of a chain: of its steps, and of states on disk.
 struct ChainCosts {
   DiskCosts disk = {};
   double step_seconds = 0;

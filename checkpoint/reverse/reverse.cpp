@@ -322,7 +322,6 @@ struct ReverseRunner::Parts {
   ReverseReport report;
   InUse in_use{"ReverseDriver"};
   std::optional<ChainCosts> measured = {};  // once, so that forecasts and budgets hold for the run
-  std::uint64_t steps_measured = 0;         // calls of `advance` for it
 
   bool run(ReverseChain& chain);
   ReverseForecast forecast(ReverseChain& chain);

@@ -28,7 +28,7 @@ constexpr Bytes open_table_bytes = 64 << 10;
 /// A two-tier schedule is planned in this many bytes per step, of at most so many steps.
 constexpr Bytes planning_bytes = 48;
 constexpr std::uint64_t most_planned = 1 << 18;
-/// Of these, what remains for each step while it runs.
+/// So many of these bytes are held while the schedule runs.
 constexpr Bytes length_bytes = 4;
 
 bool has_file(const ReverseOptions& options) {
@@ -116,7 +116,7 @@ Bytes disk_table(const ReversePlan& plan, const ChainSchedule& schedule) {
 }
 
 /// Divides the room between states in memory and the table of those on disk, which is larger the
-/// fewer states are in memory. Returns false if there is no room for the table beside one state.
+/// fewer states are in memory. Returns false if the table and one state do not fit.
 bool share_with_table(ReversePlan& plan, Bytes slot, std::uint64_t units) {
   plan.snapshots = snapshots_in(plan.room, slot, units);
   // The schedule of a long chain that writes far too many states is not made.

@@ -40,10 +40,10 @@ struct ReversePlan {
 };
 
 /// The plan for a chain whose first state is current. `costs` returns the costs of the disk, in
-/// steps. It is called after all errors, unless all states are known to fit in memory: `BudgetError`,
-/// and `ArgumentError` for more steps than can be counted. The smallest feasible budget does not
-/// depend on the costs. `accumulated` are the bytes of the accumulated objects before the first
-/// step.
+/// steps. It is called after all errors, unless all states are known to fit in memory:
+/// `BudgetError`, and `ArgumentError` for more steps than can be counted. The smallest feasible
+/// budget does not depend on the costs. `accumulated` are the bytes of the accumulated objects
+/// before the first step.
 ReversePlan plan_reversal(const ReverseOptions& options, ReverseChain& chain,
                           const SnapshotCodec* codec, std::vector<Bytes> accumulated,
                           const std::function<DiskCosts()>& costs, const Where& where);

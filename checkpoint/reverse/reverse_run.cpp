@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// The clock is read about so often.
+/// The processes of a group look at the clock together about so often.
 constexpr double look_seconds = 0.001;
 constexpr std::uint64_t most_pauses = 1 << 20;
 constexpr std::chrono::duration<double> show_every(0.05);

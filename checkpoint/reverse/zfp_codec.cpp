@@ -162,7 +162,7 @@ class ZfpCodec final : public SnapshotCodec {
   }
 
   /// Whether zfp keeps to the tolerance. It works on whole numbers of 62 or 30 bits for each block
-  /// and loses some of the bits. What is left are about the digits of a number.
+  /// and loses some of the bits. It keeps about the digits of one number.
   bool can_keep(double largest) const {
     constexpr double most_of_f64 = 0x1p52;
     constexpr double most_of_f32 = 0x1p22;
