@@ -30,6 +30,18 @@ std::string Report::summary() const {
                    loop_steps, recomputed_loop_steps);
 }
 
+std::string Report::Loop::describe_states() const {
+  const std::string text = std::to_string(states) + " states held";
+  if (held_components.size() == components) return text;
+  if (held_components.empty()) return text + ", because no derivative of a step reads one";
+  std::string numbers;
+  for (const std::uint32_t component : held_components) {
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(component);
+  }
+  return text + " (of their " + std::to_string(components) + " components, those with the index " +
+         numbers + ")";
+}
+
 double Report::idle() const {
   if (timeline.empty()) return 0;
   std::int64_t begin = timeline.front().start;
@@ -113,7 +125,7 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
       stream << loop.steps << " steps, run " << static_cast<double>(loop.forward_steps) / loop.steps
              << " times each, ";
     }
-    stream << loop.states << " states held";
+    stream << loop.describe_states();
     if (loop.kept_steps > 0) stream << ", values of " << loop.kept_steps << " steps kept";
     if (loop.disk_writes > 0) {
       stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";

@@ -109,6 +109,10 @@ struct Report {
     std::string name;          ///< scope and name of its node, or else its kind
     std::uint32_t steps = 0;   ///< of a `while_loop`, the number that the run took
     std::uint32_t states = 0;  ///< held at a time, including the first one
+    /// Tensors of its state, and the indices of those that a held state has: derivatives of its
+    /// steps read them, or steps make these from them.
+    std::uint32_t components = 0;
+    std::vector<std::uint32_t> held_components;
     /// Last steps that keep the values that their derivative reads. They are not run again.
     std::uint32_t kept_steps = 0;
     /// Steps run, including those run to be differentiated. Counted for a `while_loop`; for others
@@ -129,6 +133,9 @@ struct Report {
     std::uint64_t records = 0;
     std::uint64_t resumed = 0;
     std::uint64_t states_repaired = 0;
+
+    /// The states that it holds, as text, and their components if these are not all.
+    std::string describe_states() const;
   };
   std::vector<Loop> loops;
 

@@ -148,14 +148,17 @@ void add_plan(json& page, const Explanation& explanation) {
 
 void add_loops(json& page, const Report& report) {
   if (report.loops.empty()) return;
-  json rows = {{"loop", "steps", "states held", "steps that keep values", "forward steps run",
-                "of these again", "written to disk", "read from disk", "budget of a step"}};
+  json rows = {{"loop", "steps", "states held", "components held", "steps that keep values",
+                "forward steps run", "of these again", "written to disk", "read from disk",
+                "budget of a step"}};
   for (const Report::Loop& loop : report.loops) {
-    rows.push_back({loop.name, std::to_string(loop.steps), std::to_string(loop.states),
-                    std::to_string(loop.kept_steps), std::to_string(loop.forward_steps),
-                    std::to_string(loop.recomputed_steps), std::to_string(loop.disk_writes),
-                    std::to_string(loop.disk_reads),
-                    loop.step_budget > 0 ? format_bytes(loop.step_budget) : "keeps all"});
+    rows.push_back(
+        {loop.name, std::to_string(loop.steps), std::to_string(loop.states),
+         std::to_string(loop.held_components.size()) + " of " + std::to_string(loop.components),
+         std::to_string(loop.kept_steps), std::to_string(loop.forward_steps),
+         std::to_string(loop.recomputed_steps), std::to_string(loop.disk_writes),
+         std::to_string(loop.disk_reads),
+         loop.step_budget > 0 ? format_bytes(loop.step_budget) : "keeps all"});
   }
   page["tables"].push_back({{"title", "Loops"}, {"rows", std::move(rows)}});
 }

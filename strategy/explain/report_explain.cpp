@@ -15,9 +15,9 @@ std::string Report::explain() const {
   }
   for (const Loop& loop : loops) {
     text += "loop " + loop.name + ": " + std::to_string(loop.steps) + " steps, " +
-            std::to_string(loop.states) + " states held, values of " +
-            std::to_string(loop.kept_steps) + " steps kept, " + std::to_string(loop.forward_steps) +
-            " steps run forward, " + std::to_string(loop.recomputed_steps) + " of these again, " +
+            loop.describe_states() + ", values of " + std::to_string(loop.kept_steps) +
+            " steps kept, " + std::to_string(loop.forward_steps) + " steps run forward, " +
+            std::to_string(loop.recomputed_steps) + " of these again, " +
             std::to_string(loop.disk_writes) + " states written to disk\n";
   }
   const auto add_part = [&](const char* kind, std::size_t index, const auto& part) {

@@ -12,10 +12,12 @@ namespace palimpsest {
 /// Runs steps forward. The current state stays where it was made or restored.
 class Advance {
  public:
-  /// Makes states in `a` and `b` in turns unless a target is given. Compares them with `hashes` if
-  /// given.
-  Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Addresses a, Addresses b,
-          StateHashes* hashes);
+  /// What `steps` make: whole states, or held components only.
+  enum class Makes : std::uint8_t { states, components };
+  /// Makes states in `a` and `b` in turns unless a target is given; also components that are not
+  /// held. Compares what is held with `hashes` if given.
+  Advance(const HeldComponents& held, Makes makes, LoopSteps& steps, const Addresses& first,
+          Addresses a, Addresses b, StateHashes* hashes);
 
   /// The addresses stay the caller's, or those of `HeldStates`.
   const Addresses& state() const { return *state_; }
@@ -27,6 +29,7 @@ class Advance {
   template <class F>
   void continue_with(std::uint32_t step, F load) {
     restore(free_[0], step);
+    turn_ = 0;
     load(*state_);
   }
   /// Number of steps run so far.
@@ -52,10 +55,15 @@ class Advance {
   template <class Where>
   void make_row(std::uint32_t last, const Where& where, const Parts* outputs);
   const Addresses& results(const Addresses* next, std::uint32_t step, const Parts* outputs);
+  const Addresses& completed(const Addresses& target, std::size_t turn);
 
-  const Loop& loop_;
+  const HeldComponents& held_;
+  bool makes_others_;  // components that are not held
+  bool makes_some_;    // held components alone
   LoopSteps& steps_;
   Addresses free_[2];
+  std::size_t turn_ = 1;    // which of them has the other components of the current state
+  Addresses completed_[2];  // places with other components in the free blocks
   const Addresses* state_;
   Addresses results_;
   std::uint32_t step_ = 0;

@@ -25,7 +25,8 @@ BackwardRecords::BackwardRecords(const Part& part, std::shared_ptr<LoopJournal> 
     at().share = part_.share;
     at().run_budget =
         division_given(part_.call.outputs, part_.call.outputs.back(), loop_).run_budget;
-    if (const auto costs = loop_.disk() != nullptr ? loop_.disk()->known_costs() : std::nullopt) {
+    if (const auto costs =
+            loop_.held().disk() != nullptr ? loop_.held().disk()->known_costs() : std::nullopt) {
       at().write_cost = costs->write;
       at().read_cost = costs->read;
     }

@@ -42,7 +42,7 @@ DivisionSearch::DivisionSearch(Tape& tape, const ProgramSpec& spec, const RunOpt
   for (const std::size_t i : loops_.flexible) {
     most_ = std::max(most_, loops_.most[i]);
     if (!loops_.all[i].is_differentiated()) continue;
-    state_bytes_ += loops_.all[i].loop().codec().block().stride;
+    state_bytes_ += loops_.all[i].parts().held().codec().block().stride;
   }
   state_bytes_ = std::max<Bytes>(state_bytes_, 1);
 }
@@ -224,11 +224,11 @@ void DivisionSearch::set(const LoopDivision& division) {
     own.ahead = ahead_[i];
     own.kept = 0;
     if (division.kept > 0 && values != nullptr) {
-      const Loop& loop = loops_.all[i].loop();
-      own.kept = std::min(division.kept, loop.steps());
+      const HeldComponents& held = loops_.all[i].parts().held();
+      own.kept = std::min(division.kept, held.loop().steps());
       own.values = values->key;
       // In whole cache lines, a few more values may fit.
-      own.kept = kept_in(held_bytes(loop, own), loop, *values);
+      own.kept = kept_in(held_bytes(held, own), held, *values);
     }
     give_state_budget(tape_, loops_.all[i], own);
   }

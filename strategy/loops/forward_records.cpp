@@ -16,7 +16,7 @@ void run_steps(const Loop& loop, LoopSteps& steps, const Addresses (&blocks)[2],
   const bool is_there = state == to;  // a step must not make its state where it reads it
   if (is_there) loop.state().copy(to, blocks[0]);
   const Addresses& begin = is_there ? blocks[0] : state;
-  Advance advance(loop, steps, begin, blocks[0], blocks[1], nullptr);
+  Advance advance(loop.held(), Advance::Makes::states, steps, begin, blocks[0], blocks[1], nullptr);
   advance.restore(begin, from);
   advance.to(step, nullptr, outputs);
   loop.state().copy(advance.state(), to);
@@ -40,7 +40,8 @@ ForwardRecords::ForwardRecords(const Part& part) : part_(part) {
     at().share = division.share;
     at().run_budget = division.run_budget;
   }
-  if (const auto costs = loop.disk() != nullptr ? loop.disk()->known_costs() : std::nullopt) {
+  if (const auto costs =
+          loop.held().disk() != nullptr ? loop.held().disk()->known_costs() : std::nullopt) {
     at().write_cost = costs->write;
     at().read_cost = costs->read;
   }

@@ -33,7 +33,7 @@ void HeldStates::note(const ChainAction& action) {
 }
 
 Extent HeldStates::write(std::uint32_t step, const Addresses& state) {
-  const std::vector<Bytes>& sizes = loop_.codec().block().sizes;
+  const std::vector<Bytes>& sizes = components_.codec().block().sizes;
   Bytes bytes = 0;
   for (const Bytes size : sizes) bytes += size;
   return table_->file().write(
@@ -47,7 +47,7 @@ Extent HeldStates::write(std::uint32_t step, const Addresses& state) {
 }
 
 bool HeldStates::read(const Extent& extent, const Addresses& to) {
-  const std::vector<Bytes>& sizes = loop_.codec().block().sizes;
+  const std::vector<Bytes>& sizes = components_.codec().block().sizes;
   return table_->file().read(extent, [&](const StoredObject::Source& source) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       source({to[i], static_cast<std::size_t>(sizes[i])});
@@ -122,7 +122,7 @@ bool HeldStates::load(const std::vector<JournalEntry>& entries) {
     take(table_->block(), blocks_[0].where);
     blocks_[0].step = table_->block().step;
   }
-  if (!damaged.empty() && !loop_.codec().is_exact()) return false;
+  if (!damaged.empty() && !components_.codec().is_exact()) return false;
   // From the first one on, so that each is made from intact states before it.
   std::ranges::sort(damaged, {}, [](const Damaged& each) { return each.held->step; });
   for (const Damaged& each : damaged) repair(*each.held, each.where);
@@ -155,11 +155,11 @@ void HeldStates::repair(JournaledState& held, const Addresses& to) {
   const std::uint32_t step = held.step;
   const std::string what =
       table_->file().path() + ": the state before step " + std::to_string(step) + " is damaged";
-  if (!loop_.codec().is_exact()) {
-    throw FileError("[" + std::string(loop_.body().name()) + "] " + what +
+  if (!components_.codec().is_exact()) {
+    throw FileError("[" + std::string(components_.loop().body().name()) + "] " + what +
                     ", and LoopOptions::codec rounds states, so that it cannot be made again "
                     "(recorded at " +
-                    to_string(loop_.body().where) +
+                    to_string(components_.loop().body().where) +
                     "); check the disk, and remove the directory of the journal to start afresh");
   }
   held.step = JournaledState::none;  // no source for itself
@@ -173,12 +173,12 @@ void HeldStates::repair(JournaledState& held, const Addresses& to) {
   const bool is_same = again.hash == held.extent.hash;
   table_->set(held, {.step = step, .extent = again});
   if (!is_same) {
-    throw ArgumentError(loop_.body().name(),
+    throw ArgumentError(components_.loop().body().name(),
                         what +
                             ", and its steps make another one when they run again; let the body "
                             "record the same operations again, and draw random numbers only "
                             "with operations",
-                        loop_.body().where);
+                        components_.loop().body().where);
   }
   ++repaired_;
 }

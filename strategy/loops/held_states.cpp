@@ -19,17 +19,18 @@ std::vector<std::span<Byte>> pieces(const Addresses& where, const StateBlock& bl
 
 }  // namespace
 
-HeldStates::HeldStates(const Loop& loop, const Addresses& first, std::span<std::byte> memory,
-                       std::span<std::byte> decoded)
-    : loop_(loop),
-      layout_(std::ssize(memory), loop),
+HeldStates::HeldStates(const HeldComponents& components, const Addresses& first,
+                       std::span<std::byte> memory, std::span<std::byte> decoded)
+    : components_(components),
+      layout_(std::ssize(memory), components),
       first_(first),
       memory_(memory.data()),
-      are_plain_(!layout_.disk && loop.codec().is_exact() && loop.state().bytes > 0),
-      last_(loop.state().at(memory_ + layout_.last)) {
-  if (std::ssize(decoded) == loop.state().bytes) decoded_ = loop.state().at(decoded.data());
+      are_plain_(!layout_.disk && components.codec().is_exact() && components.block().bytes > 0),
+      last_(components.block().at(memory_ + layout_.last)) {
+  const StateBlock& state = components.block();
+  if (std::ssize(decoded) == state.bytes) decoded_ = state.at(decoded.data());
   if (!layout_.disk) return;
-  const StateBlock& block = loop.codec().block();
+  const StateBlock& block = components.codec().block();
   blocks_[0].where = block.at(memory_ + layout_.blocks);
   blocks_[1].where = block.at(memory_ + layout_.blocks + block.bytes);
 }
@@ -54,17 +55,18 @@ HeldStates::Block& HeldStates::free_block() {
 void HeldStates::encode(const ChainAction& action, const Addresses& state,
                         const Addresses& to) const {
   try {
-    loop_.codec().encode(state, to);
+    components_.codec().encode(state, to);
   } catch (const ArgumentError& error) {
-    throw ArgumentError(loop_.body().name(),
+    const StepBody& body = components_.loop().body();
+    throw ArgumentError(body.name(),
                         "the state before step " + std::to_string(action.step) +
                             " cannot be stored with LoopOptions::codec: " + error.what(),
-                        loop_.body().where);
+                        body.where);
   }
 }
 
 const Addresses* HeldStates::other_place_for(const ChainAction& action) {
-  if (!loop_.codec().is_exact()) return nullptr;
+  if (!components_.codec().is_exact()) return nullptr;
   Addresses& target = next_target();
   if (is_in_block(action)) {
     target = free_block().where;
@@ -90,10 +92,10 @@ void HeldStates::store_other(const ChainAction& action, const Addresses& state) 
   note(action);
   if (action.tier == ChainAction::Tier::memory || table_ != nullptr) return;
   Block& block = blocks_[in_use_];
-  if (file_ == nullptr) file_ = loop_.disk()->open();
+  if (file_ == nullptr) file_ = components_.disk()->open();
   block.slot = action.slot;
   file_->write(action.slot, action.step,
-               pieces<const std::byte>(block.where, loop_.codec().block()));
+               pieces<const std::byte>(block.where, components_.codec().block()));
 }
 
 void HeldStates::recall(const ChainAction& action) {
@@ -108,7 +110,8 @@ void HeldStates::begin_to_read(Block& block, const ChainAction& action) {
   internal_check(file_ != nullptr, "a loop reads a state that it has not written");
   block.step = action.step;
   block.slot = action.slot;
-  file_->prefetch(action.slot, action.step, pieces<std::byte>(block.where, loop_.codec().block()));
+  file_->prefetch(action.slot, action.step,
+                  pieces<std::byte>(block.where, components_.codec().block()));
 }
 
 void HeldStates::prefetch(const ChainAction& action) {
@@ -125,7 +128,7 @@ const Addresses& HeldStates::restore_other(const ChainAction& action) {
   if (!is_in_block(action)) {
     internal_check(table_ == nullptr || table_->at(action.tier, action.slot).step == action.step,
                    "a journal lost a state");
-    return decoded(slot(action.slot, loop_.codec().is_exact() ? at_hand_ : stored_));
+    return decoded(slot(action.slot, components_.codec().is_exact() ? at_hand_ : stored_));
   }
   if (blocks_[in_use_].step != action.step) {
     internal_check(action.tier == ChainAction::Tier::disk, "a loop lost a state");
@@ -145,11 +148,11 @@ const Addresses& HeldStates::restore_other(const ChainAction& action) {
 }
 
 const Addresses& HeldStates::decoded(const Addresses& held) {
-  if (loop_.codec().is_exact()) {
+  if (components_.codec().is_exact()) {
     if (&held != &at_hand_) at_hand_ = held;
     return at_hand_;
   }
-  loop_.codec().decode(held, decoded_);
+  components_.codec().decode(held, decoded_);
   return decoded_;
 }
 

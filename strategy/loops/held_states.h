@@ -16,11 +16,12 @@ class HeldStates {
  public:
   /// `first` is state 0. `memory` has the size that `LoopLayout` was made for. `decoded` holds a
   /// decoded state; it is needed if states are encoded and some are restored.
-  HeldStates(const Loop& loop, const Addresses& first, std::span<std::byte> memory,
+  HeldStates(const HeldComponents& components, const Addresses& first, std::span<std::byte> memory,
              std::span<std::byte> decoded);
   HeldStates(const HeldStates&) = delete;
   HeldStates& operator=(const HeldStates&) = delete;
 
+  const HeldComponents& components() const { return components_; }
   const LoopLayout& layout() const { return layout_; }
   /// The most states that a schedule may hold in memory, including the first one.
   std::uint32_t slots() const { return layout_.snapshots + 1; }
@@ -43,7 +44,7 @@ class HeldStates {
   void store(const ChainAction& action, const Addresses& state) {
     if (!is_plain(action)) return store_other(action, state);
     const Addresses& to = slot(action.slot, stored_);
-    if (state.front() != to.front()) loop_.state().copy(state, to);
+    components_.block().copy(state, to);
   }
   /// Repeats a store that was carried out before, in the same memory.
   void recall(const ChainAction& action);
@@ -92,7 +93,7 @@ class HeldStates {
   Addresses slot(std::uint32_t number) const;
   /// Likewise, in `to`, which keeps its memory.
   const Addresses& slot(std::uint32_t number, Addresses& to) const {
-    const StateBlock& block = loop_.codec().block();
+    const StateBlock& block = components_.codec().block();
     block.at(memory_ + layout_.slots + (number - 1) * block.stride, to);
     return to;
   }
@@ -111,7 +112,7 @@ class HeldStates {
   bool read(const Extent& extent, const Addresses& to);
   void repair(JournaledState& held, const Addresses& to);
 
-  const Loop& loop_;
+  const HeldComponents& components_;
   LoopLayout layout_;
   const Addresses& first_;
   std::byte* memory_;

@@ -4,6 +4,7 @@
 
 #include "autodiff/trace.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
 namespace {
@@ -17,14 +18,17 @@ BufferInterface program_with(const RecordedStep& step, const std::vector<ValueId
 /// Chooses among the values of a step.
 class Choice {
  public:
-  Choice(const RecordedStep& step, const StepPrograms& backward)
-      : step_(step),
-        tape_(backward.tape()),
+  Choice(const RecordedStep& step, const StepPrograms& backward, const std::vector<bool>& held)
+      : tape_(backward.tape()),
         ends_(step.tape->node_count()),
         is_kept_(ends_),
         is_seen_(ends_),
         varies_(ends_),
-        is_result_(tape_.value_count()) {
+        is_result_(tape_.value_count()),
+        is_held_(tape_.value_count()) {
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      if (held[i]) is_held_[step.next[i]] = true;
+    }
     for (const std::vector<ValueId>* each : {&step.next, &step.outputs}) {
       for (const ValueId value : *each) is_result_[storage(value)] = true;
     }
@@ -82,8 +86,7 @@ class Choice {
   void need(ValueId value) {
     const NodeId node = tape_.producer(value);
     if (node >= ends_ || !varies_[node] || tape_.is_leaf(node) || is_seen_[node]) return;
-    const bool is_next = std::ranges::find(step_.next, value) != step_.next.end();
-    if (is_next && tape_.output_count(node) == 1) return;
+    if (is_held_[value] && tape_.output_count(node) == 1) return;
     is_seen_[node] = true;
     if (!is_made_again(node)) {
       is_kept_[node] = true;
@@ -92,13 +95,13 @@ class Choice {
     for (const ValueId input : tape_.inputs(node)) need(input);
   }
 
-  const RecordedStep& step_;
   const Tape& tape_;
   NodeId ends_;  // the step, before its derivative
   std::vector<bool> is_kept_;
   std::vector<bool> is_seen_;
   std::vector<bool> varies_;     // depends on state or inputs
   std::vector<bool> is_result_;  // by value: the next state or an output, or a view of it is
+  std::vector<bool> is_held_;    // by value: a component of the next state that is held
 };
 
 /// The machine with caches of usual speed, unless it has caches.
@@ -114,10 +117,10 @@ double seconds_again(const Cost& all, const Cost& rest, const Machine& machine) 
 }
 
 /// Seconds to write the values of a step, and to read them in so many backward parts.
-double seconds_to_keep(const KeptValues& kept, const Loop& loop, std::size_t parts,
+double seconds_to_keep(const KeptValues& kept, const HeldComponents& held, std::size_t parts,
                        const Machine& machine) {
   constexpr double seconds_per_address = 1e-9;
-  const Bytes in_all = loop.steps() * (kept.block.stride + loop.state().stride);
+  const Bytes in_all = held.loop().steps() * (kept.block.stride + held.block().stride);
   const double transfer = static_cast<double>(kept.block.stride) /
                           bytes_per_second(static_cast<double>(in_all), machine);
   const double addresses = seconds_per_address * static_cast<double>(kept.values.size());
@@ -141,17 +144,19 @@ std::uint64_t KeptValues::key_of(std::span<const ValueId> values) {
 bool may_keep_values(const Loop& loop) {
   const LoopOptions& options = loop.options();
   return !loop.has_condition() && !loop.is_recorded_again() && loop.steps() > 0 &&
-         loop.codec().is_exact() && loop.disk() == nullptr && loop.resume() == nullptr &&
+         loop.is_exact() && loop.held().disk() == nullptr && loop.resume() == nullptr &&
          !options.check;
 }
 
-std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward) {
-  return Choice(step, backward).values();
+std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward,
+                                    const std::vector<bool>& held) {
+  return Choice(step, backward, held).values();
 }
 
 std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptValues& kept,
                                                                    const RecordedStep& step,
-                                                                   const StepPrograms& backward) {
+                                                                   const StepPrograms& backward,
+                                                                   const std::vector<bool>& held) {
   const std::lock_guard lock(*backward.mutex());
   const Tape& from = backward.tape();
   const auto tape = std::make_shared<Tape>();
@@ -168,10 +173,11 @@ std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptVal
   const std::vector<ValueId>& given = backward.interface().arguments;
   const std::vector<ValueId> own = step.arguments();
   for (const ValueId value : own) add(value, true);
-  for (const ValueId value : step.next) {
+  for (std::size_t i = 0; i < step.next.size(); ++i) {
     // A node is replaced as a whole.
+    const ValueId value = step.next[i];
     const NodeId node = from.producer(value);
-    add(value, !from.is_leaf(node) && from.output_count(node) == 1);
+    add(value, held[i] && !from.is_leaf(node) && from.output_count(node) == 1);
   }
   for (const ValueId value : kept.values) add(value, true);
   for (const ValueId value : std::span(given).subspan(own.size())) add(value, true);
@@ -201,7 +207,8 @@ const KeptValues* values_worth_keeping(std::span<const LoopGradient* const> grad
   const KeptValues& kept = loop.keep(values);
   if (kept.block.bytes == 0) return nullptr;
   const Machine machine = with_caches(assumed);
-  double saved = -seconds_to_keep(kept, loop, gradients.size(), machine);
+  double saved =
+      -seconds_to_keep(kept, LoopParts{loop, gradients}.held(), gradients.size(), machine);
   for (const LoopGradient* gradient : gradients) {
     saved += seconds_again(gradient->backward().cost(), gradient->backward(kept).cost(), machine);
   }

@@ -25,21 +25,23 @@ struct KeptValues {
 };
 
 /// The values of a step to keep for the derivative `backward`: those that it reads and that depend
-/// on the state or on inputs. The state and the next state are held anyway. Some values are made
-/// again from others that are kept: the results of nested loops, the outputs of the step, which
-/// cannot be in two places, and what only moves elements of values that are not much larger. An
-/// operation with several results keeps all of them.
-std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward);
+/// on the state or on inputs. Components of the state and of the next state that are `held` need
+/// not be kept. Some values are made again from others that are kept: the results of nested loops,
+/// the outputs of the step, which cannot be in two places, and what only moves elements of values
+/// that are not much larger. An operation with several results keeps all of them.
+std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward,
+                                    const std::vector<bool>& held);
 
 /// False for loops of unknown length, and for those whose steps are recorded one by one. Also false
 /// for loops with a codec, a disk, a journal, or hashes of states.
 bool may_keep_values(const Loop& loop);
 
 /// The derivative of a step, with the next state and the kept values as further arguments after
-/// those of the step.
+/// those of the step. It reads components that are `held`.
 std::pair<std::shared_ptr<Tape>, BufferInterface> from_kept_values(const KeptValues& kept,
                                                                    const RecordedStep& step,
-                                                                   const StepPrograms& backward);
+                                                                   const StepPrograms& backward,
+                                                                   const std::vector<bool>& held);
 
 /// The values that are worth keeping for these backward parts of a loop: on `machine`, to write and
 /// read them takes less time than to make them again. If its caches are not known, usual ones are

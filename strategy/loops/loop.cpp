@@ -25,8 +25,16 @@ std::vector<ValueType> chosen(std::span<const ValueType> types,
   return some;
 }
 
-/// Enough for the budgets that a search asks for.
-constexpr std::size_t most_programs = 1024;
+/// The components of the state to hold for a derivative of a step.
+std::vector<bool> components_to_hold(const Loop& loop, const StepPrograms& backward) {
+  if (loop.is_recorded_again() || loop.resume() != nullptr) {
+    return std::vector<bool>(loop.state_count(), true);
+  }
+  std::vector<bool> components =
+      components_read(backward.tape(), loop.step().state, backward.interface().results);
+  add_components_to_make(loop, components);
+  return components;
+}
 
 /// A copy on which more can be recorded, with the values of its constants.
 std::shared_ptr<Tape> copy_of(const Tape& tape) {
@@ -70,65 +78,6 @@ void require_state(const RecordedStep& step, const StepBody& body) {
   }
 }
 
-StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mutex> mutex,
-                           BufferInterface interface)
-    : tape_(std::move(tape)),
-      mutex_(std::move(mutex)),
-      interface_(std::move(interface)),
-      programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
-  const std::lock_guard lock(*mutex_);
-  // The last plan left budgets to the loops of the step. Costs must not depend on them.
-  take_state_budgets(*tape_);
-  const Graph graph = graph_of(*tape_, interface_.results);
-  for (const NodeId node : graph.needed_nodes()) {
-    const Cost cost = cost_of(NodeView(tape_->nodes(), node));
-    cost_.flops += cost.flops;
-    cost_.bytes += cost.bytes;
-  }
-}
-
-Cost StepPrograms::cost(Bytes budget) const {
-  if (budget == unlimited) return cost_;
-  BufferProgramPtr program;
-  {
-    const std::lock_guard lock(*mutex_);
-    program = programs_.find_for(budget);
-    if (program == nullptr && last_.budget == budget) program = last_.program;
-  }
-  if (program == nullptr) program = get(1, budget);
-  const double runs = 1 + program->plan().compute_overhead();
-  return {cost_.flops * runs, cost_.bytes * runs};
-}
-
-OrRefusal<BufferProgramPtr> StepPrograms::find_or_compile(int threads, Bytes budget) const {
-  LoopBudgets loops(LoopBudgets::Keeps::states);
-  return programs_.find_or_compile(tape_, interface_, {.memory_budget = budget, .threads = threads},
-                                   loops);
-}
-
-BufferProgramPtr StepPrograms::get(int threads, Bytes budget) const {
-  const std::lock_guard lock(*mutex_);
-  if (last_.program == nullptr || last_.threads != threads || last_.budget != budget) {
-    last_ = {threads, budget, find_or_compile(threads, budget).take()};
-  }
-  return last_.program;
-}
-
-BufferProgramPtr StepPrograms::looking_for_anomalies(int threads) const {
-  const std::lock_guard lock(*mutex_);
-  LoopBudgets loops(LoopBudgets::Keeps::states);
-  return compile_for_buffers(tape_, interface_, {.threads = threads, .anomaly = true}, loops)
-      .take();
-}
-
-Bytes StepPrograms::smallest(int threads) const {
-  const Bytes most = get(threads)->workspace();
-  if (most == 0) return 0;
-  const std::lock_guard lock(*mutex_);
-  const OrRefusal<BufferProgramPtr> least = find_or_compile(threads, 0);
-  return least ? (*least)->workspace() : least.refusal().smallest_feasible();
-}
-
 Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
            std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options,
            const LoopPlace& place)
@@ -139,9 +88,7 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
       steps_(steps),
       options_(options),
       state_(types(step_.state)),
-      codec_(types(step_.state), options.codec),
-      forward_(step_.tape, std::make_shared<std::mutex>(), program_of(step_, true)),
-      advance_(step_.tape, forward_.mutex(), program_of(step_, false)) {
+      forward_(step_.tape, std::make_shared<std::mutex>(), program_of(step_, true)) {
   if (condition_) {
     goes_on_.emplace(condition_->tape, std::make_shared<std::mutex>(),
                      program_of_outputs(*condition_));
@@ -149,13 +96,7 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
   if (!options.resume.empty()) {
     resume_ = std::make_unique<const LoopResume>(options_, body_, place);
   }
-  if (!options.spill.empty() && state_.bytes > 0) {
-    // A loop that is derived from this one has costs of its own, so these are no options of it.
-    LoopOptions of_disk = options_;
-    of_disk.disk_costs = given_costs();
-    disk_ = std::make_unique<const LoopDisk>(of_disk, codec_.record(), likely_steps(),
-                                             [this] { return advance_.get(1)->seconds(); });
-  }
+  held();  // throws for invalid options of a disk
 }
 
 Loop::~Loop() = default;
@@ -164,6 +105,16 @@ std::optional<DiskCosts> Loop::given_costs() const {
   // The schedule of an earlier process followed from what it measured.
   if (options_.disk_costs || resume_ == nullptr) return options_.disk_costs;
   return resume_->found_costs();
+}
+
+const HeldComponents& Loop::held(std::uint64_t key) const {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<const HeldComponents>& held = held_[key];
+  if (held == nullptr) {
+    held =
+        std::make_unique<const HeldComponents>(*this, HeldComponents::with_key(key, state_count()));
+  }
+  return *held;
 }
 
 const KeptValues& Loop::keep(const std::vector<ValueId>& values) const {
@@ -184,18 +135,6 @@ std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {
   return types_of(*step_.tape, values);
 }
 
-BufferInterface program_of(const RecordedStep& step, bool with_outputs) {
-  BufferInterface wanted{step.arguments(), step.next, step.tape->node_count()};
-  if (with_outputs) {
-    wanted.results.insert(wanted.results.end(), step.outputs.begin(), step.outputs.end());
-  }
-  return wanted;
-}
-
-BufferInterface program_of_outputs(const RecordedStep& step) {
-  return {step.arguments(), step.outputs, step.tape->node_count()};
-}
-
 LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested,
                            const Where& where)
     : loop_(std::move(loop)), requested_(std::move(requested)), where_(where) {
@@ -214,7 +153,9 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
   StepGradient gradient = differentiate(copy);
   untouched_ = std::move(gradient.untouched);
   backward_.emplace(copy.tape, std::make_shared<std::mutex>(), std::move(gradient.program));
-  if (may_keep_values(*loop_)) values_to_keep_ = palimpsest::values_to_keep(step, *backward_);
+  held_ = components_to_hold(*loop_, *backward_);
+  if (may_keep_values(*loop_))
+    values_to_keep_ = palimpsest::values_to_keep(step, *backward_, held_);
   if (loop_->resume() != nullptr) number_ = loop_->resume()->take_number();
 }
 
@@ -226,7 +167,7 @@ const StepPrograms& LoopGradient::backward(const KeptValues& kept) const {
   const std::lock_guard lock(mutex_);
   const auto known = from_kept_.find(kept.key);
   if (known != from_kept_.end()) return known->second;
-  auto [tape, interface] = from_kept_values(kept, loop_->step(), *backward_);
+  auto [tape, interface] = from_kept_values(kept, loop_->step(), *backward_, held_);
   return from_kept_
       .try_emplace(kept.key, std::move(tape), std::make_shared<std::mutex>(), std::move(interface))
       .first->second;

@@ -8,61 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "strategy/compile/buffer_programs.h"
-#include "strategy/loops/loop_disk.h"
+#include "strategy/loops/held_components.h"
 #include "strategy/loops/loop_memory.h"
 #include "strategy/loops/loop_resume.h"
-#include "strategy/loops/state_codec.h"
-#include "strategy/loops/step_recorder.h"
 #include "strategy/run/runner_pool.h"
 
 namespace palimpsest {
 
 struct KeptValues;
-
-/// The programs of a step, by number of threads and budget. For any number of threads.
-class StepPrograms {
- public:
-  /// `mutex` is that of the tape, which compiling changes for a while.
-  StepPrograms(std::shared_ptr<Tape> tape, std::shared_ptr<std::mutex> mutex,
-               BufferInterface interface);
-
-  /// The cost of running a step once, planned within `budget`.
-  Cost cost(Bytes budget = unlimited) const;
-  /// Throws `BudgetError` when no plan fits.
-  BufferProgramPtr get(int threads, Bytes budget = unlimited) const;
-  /// A program whose runs throw `AnomalyError` at the first node that makes a NaN or an infinity.
-  BufferProgramPtr looking_for_anomalies(int threads) const;
-  /// The smallest budget found for which a plan fits.
-  Bytes smallest(int threads) const;
-
-  const Tape& tape() const { return *tape_; }
-  /// To be locked while the tape is read.
-  const std::shared_ptr<std::mutex>& mutex() const { return mutex_; }
-  const BufferInterface& interface() const { return interface_; }
-
- private:
-  /// The mutex must be locked.
-  OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
-
-  /// The program that `get` returned last. Each run of a loop asks for it several times.
-  struct Last {
-    int threads;
-    Bytes budget;
-    BufferProgramPtr program;
-  };
-  std::shared_ptr<Tape> tape_;
-  std::shared_ptr<std::mutex> mutex_;
-  BufferInterface interface_;
-  Cost cost_;
-  mutable BufferPrograms programs_;
-  mutable Last last_{};
-};
-
-/// The program of a recorded step: its next state and, if requested, its outputs.
-BufferInterface program_of(const RecordedStep& step, bool with_outputs);
-/// The program of its outputs alone.
-BufferInterface program_of_outputs(const RecordedStep& step);
 
 /// Throws `ArgumentError`, `ShapeError` or `DTypeError` when a step's next state has another type
 /// than its state, or when it records a parameter.
@@ -96,18 +49,22 @@ class Loop {
   /// Values of the outer tape that steps use.
   const std::vector<Var>& captured() const { return captured_; }
   const StateBlock& state() const { return state_; }
-  const StateCodec& codec() const { return codec_; }
+  /// False if states are rounded while they are held.
+  bool is_exact() const { return options_.codec == Codec::exact; }
   /// The costs of the disk that the user gave or an earlier process measured, if any.
   std::optional<DiskCosts> given_costs() const;
-  /// Null where states are held in memory only.
-  const LoopDisk* disk() const { return disk_.get(); }
   /// Null for a loop without journals.
   const LoopResume* resume() const { return resume_.get(); }
   /// Programs from state, inputs, captured values and step number to the next state and the
   /// outputs.
   const StepPrograms& forward() const { return forward_; }
-  /// Likewise, without the outputs.
-  const StepPrograms& advance() const { return advance_; }
+  /// The held components of its state: all, those with a key, or these. It is the same object for
+  /// equal components, and lives as long as the loop.
+  const HeldComponents& held() const { return held(0); }
+  const HeldComponents& held(std::uint64_t key) const;
+  const HeldComponents& held(const std::vector<bool>& components) const {
+    return held(HeldComponents::key_of(components));
+  }
   /// Whether the loop continues from a state; only where there is a condition.
   const RecordedStep& condition() const { return *condition_; }
   const StepPrograms& goes_on() const { return *goes_on_; }
@@ -140,13 +97,11 @@ class Loop {
   std::uint32_t steps_;
   LoopOptions options_;
   StateBlock state_;
-  StateCodec codec_;
   StepPrograms forward_;
-  StepPrograms advance_;
   std::optional<StepPrograms> goes_on_;
   std::unique_ptr<const LoopResume> resume_;
-  std::unique_ptr<const LoopDisk> disk_;
   mutable std::mutex mutex_;
+  mutable std::map<std::uint64_t, std::unique_ptr<const HeldComponents>> held_;
   mutable std::map<std::uint64_t, std::unique_ptr<const KeptValues>> kept_;
   mutable RunnerPool runners_;
 };
@@ -185,6 +140,9 @@ class LoopGradient {
   const Loop& loop() const { return *loop_; }
   const std::shared_ptr<const Loop>& shared_loop() const { return loop_; }
   const Requested& requested() const { return requested_; }
+  /// By component of the state: whether it is held. All are if steps are recorded one by one, or
+  /// if there is a journal.
+  const std::vector<bool>& held() const { return held_; }
   /// Indices of the state's floating tensors, whose adjoints are carried from step to step.
   const std::vector<std::size_t>& carried() const { return carried_; }
   const StateBlock& adjoints() const { return adjoints_; }
@@ -213,6 +171,7 @@ class LoopGradient {
   StateBlock sums_;
   std::uint32_t number_ = 0;
   std::optional<StepPrograms> backward_;
+  std::vector<bool> held_;
   std::vector<ValueId> values_to_keep_;
   mutable std::mutex mutex_;
   mutable std::map<std::uint64_t, StepPrograms> from_kept_;

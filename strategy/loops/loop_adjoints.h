@@ -44,6 +44,18 @@ class LoopAdjoints {
   }
   /// The adjoints of so many steps are made: the next reversal gets them.
   void reversed(std::uint32_t count = 1) { continue_with(left_ - count); }
+  /// Calls `reverse(step, count)` for rows of steps down from `step`, until only `end` are left.
+  template <class Reverse>
+  void reverse_rows(std::uint32_t end, const Reverse& reverse) {
+    while (left_ > end) {
+      const std::uint32_t step = left_ - 1;
+      // The adjoints of the last step come from outside, and the first state is elsewhere.
+      const bool is_alone = left_ == steps_ || step == 0;
+      const std::uint32_t count = is_alone ? 1 : left_ - std::max(end, 1u);
+      reverse(step, count);
+      reversed(count);
+    }
+  }
   /// Call when all steps have been reversed; `untouched` as in `LoopSteps`.
   void finish(const std::vector<bool>& untouched);
 

@@ -61,7 +61,8 @@ std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
   const bool all = !loop.has_condition() && division.snapshots >= loop.snapshots();
   const std::uint32_t ahead = std::min(division.snapshots / part, most);
   if (loop.resume() != nullptr) return 0;  // its records need one current state
-  if (all || ahead < 2 || loop.is_recorded_again() || loop.state().bytes == 0) return 0;
+  const Bytes state = LoopParts{loop, gradients}.held().block().bytes;
+  if (all || ahead < 2 || loop.is_recorded_again() || state == 0) return 0;
   const auto leaves_threads_idle = [&](const LoopGradient* gradient) {
     const BufferProgram& step = *gradient->backward().get(threads, division.share);
     return step.longest_seconds() < long_time &&
@@ -73,8 +74,9 @@ std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
 double reversal_seconds(std::span<const LoopGradient* const> gradients,
                         const LoopDivision& division, int threads) {
   const Loop& loop = gradients[0]->loop();
-  const double forward = loop.advance().get(threads, division.share)->seconds();
-  const LoopLayout layout(snapshot_bytes(division.snapshots, loop), loop);
+  const HeldComponents& held = LoopParts{loop, gradients}.held();
+  const double forward = held.seconds(threads, division.share);
+  const LoopLayout layout(snapshot_bytes(division.snapshots, held), held);
   const std::uint32_t steps = loop.likely_steps();
   double sum = 0;
   for (const LoopGradient* gradient : gradients) {
@@ -83,7 +85,7 @@ double reversal_seconds(std::span<const LoopGradient* const> gradients,
       sum += reversal(std::move(schedule), steps, division.ahead, forward, backward);
     };
     if (layout.disk && !loop.has_condition()) {
-      add(loop.disk()->schedule(steps, layout.snapshots + 1));
+      add(held.disk()->schedule(steps, layout.snapshots + 1));
     } else {
       add(BinomialSchedule(steps, layout.snapshots + 1));
     }
@@ -97,10 +99,10 @@ LoopDivision divided_for_ahead(std::span<const LoopGradient* const> gradients,
   LoopDivision other = division;
   other.ahead = states_ahead(gradients, division, threads);
   if (other.ahead == 0) return division;
-  const Bytes room =
-      loop.options().memory_budget - bytes_beside_states({loop, gradients}, other, threads);
-  if (room < snapshot_bytes(0, loop)) return division;
-  other.snapshots = std::min(snapshots_in(room, loop), division.snapshots);
+  const LoopParts parts{loop, gradients};
+  const Bytes room = loop.options().memory_budget - bytes_beside_states(parts, other, threads);
+  if (room < snapshot_bytes(0, parts.held())) return division;
+  other.snapshots = std::min(snapshots_in(room, parts.held()), division.snapshots);
   const bool pays =
       reversal_seconds(gradients, other, threads) < reversal_seconds(gradients, division, threads);
   return pays ? other : division;

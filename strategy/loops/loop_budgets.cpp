@@ -20,13 +20,14 @@ namespace {
 
 /// Forward steps of a loop and of its derivative. An assumed length stands for one that is not
 /// known.
-std::uint64_t forward_steps_of(const Loop& loop, const LoopDivision& division) {
-  const std::uint64_t steps = loop.likely_steps();
+std::uint64_t forward_steps_of(const HeldComponents& held, const LoopDivision& division) {
+  const std::uint64_t steps = held.loop().likely_steps();
+  if (held.are_none()) return steps;
   if (steps == 0) return 0;
   if (division.kept > 0) return 2 * steps - division.kept;
   // The last step runs once more, since everything that depends on the loop is differentiated
   // first.
-  const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
+  const LoopWork work = work_of(held, snapshot_bytes(division.snapshots, held));
   return static_cast<std::uint64_t>(work.forward_steps) + 1;
 }
 
@@ -35,8 +36,9 @@ Explanation::LoopSteps steps_of(const Tape& tape, const RecordedLoop& node,
                                 const LoopDivision& division, const LoopDivision& whole,
                                 double extra_seconds) {
   const Loop& loop = node.loop();
-  const std::uint64_t run = forward_steps_of(loop, division);
-  const std::uint64_t once = forward_steps_of(loop, whole);
+  const HeldComponents& held = node.parts().held();
+  const std::uint64_t run = forward_steps_of(held, division);
+  const std::uint64_t once = forward_steps_of(held, whole);
   std::string name = tape.describe(node.forward);
   if (loop.has_condition()) name += " of " + std::to_string(loop.likely_steps()) + " assumed steps";
   return {std::move(name), run, run - std::min(run, once), extra_seconds};
@@ -45,12 +47,17 @@ Explanation::LoopSteps steps_of(const Tape& tape, const RecordedLoop& node,
 Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division,
                        int threads, const Explanation::LoopSteps& steps) {
   const Loop& loop = node.loop();
-  const Bytes room = snapshot_bytes(division.snapshots, loop);
+  const HeldComponents& held = node.parts().held();
+  const Bytes room = snapshot_bytes(division.snapshots, held);
   const bool keeps = division.kept > 0;
   const bool is_whole = division.share >= largest_share(node.parts(), threads);
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
-                      .states = keeps ? loop.steps() : LoopLayout(room, loop).snapshots + 1,
+                      .states = held.are_none() ? 0
+                                : keeps         ? loop.steps()
+                                                : LoopLayout(room, held).snapshots + 1,
+                      .components = static_cast<std::uint32_t>(loop.state_count()),
+                      .held_components = held.list(),
                       .kept_steps = division.kept,
                       .step_budget = is_whole ? 0 : division.share,
                       .ahead = division.ahead,
@@ -59,7 +66,7 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
   report.forward_steps = steps.run;
   report.recomputed_steps = steps.repeated;
   if (keeps || loop.steps() == 0) return report;
-  const LoopWork work = work_of(loop, room);
+  const LoopWork work = work_of(held, room);
   report.disk_writes = work.writes;
   report.disk_reads = work.reads;
   return report;

@@ -13,12 +13,12 @@
 namespace palimpsest {
 namespace {
 
-Bytes fixed_backward(const LoopGradient& gradient, int threads, const LoopDivision& division) {
-  const Loop& loop = gradient.loop();
+Bytes fixed_backward(const LoopGradient& gradient, const HeldComponents& held, int threads,
+                     const LoopDivision& division) {
   const AdjointsInPlace in_place(gradient, threads, division);
   const Bytes adjoints = gradient.adjoints().bytes + made_in_turns(gradient, in_place).bytes;
   if (division.kept > 0) return adjoints;
-  return 2 * (Bytes{division.ahead} + 1) * loop.state().bytes + decoded_bytes(loop) + adjoints;
+  return 2 * (Bytes{division.ahead} + 1) * held.block().bytes + held.decoded_bytes() + adjoints;
 }
 
 Bytes kept_memory(const StepPrograms& programs, int threads) {
@@ -27,55 +27,74 @@ Bytes kept_memory(const StepPrograms& programs, int threads) {
 
 }  // namespace
 
-Bytes decoded_bytes(const Loop& loop) { return loop.codec().is_exact() ? 0 : loop.state().bytes; }
+const HeldComponents& LoopParts::held() const {
+  if (!are_differentiated()) return loop.held();  // there are no held states
+  std::vector<bool> components(loop.state_count());
+  for (const LoopGradient* gradient : gradients) {
+    for (std::size_t i = 0; i < components.size(); ++i) {
+      if (gradient->held()[i]) components[i] = true;
+    }
+  }
+  return loop.held(components);
+}
 
-Bytes held_bytes(const Loop& loop, const LoopDivision& division) {
-  if (division.kept == 0) return snapshot_bytes(division.snapshots, loop);
-  return bytes_in_row(loop.steps(), loop.state()) +
+Bytes held_bytes(const HeldComponents& held, const LoopDivision& division) {
+  const Loop& loop = held.loop();
+  if (division.kept == 0) return snapshot_bytes(division.snapshots, held);
+  return bytes_in_row(loop.steps(), held.block()) +
          bytes_in_row(division.kept, loop.kept(division.values).block);
 }
 
-std::uint32_t kept_in(Bytes bytes, const Loop& loop, const KeptValues& values) {
-  const Bytes rest = bytes - bytes_in_row(loop.steps(), loop.state());
+std::uint32_t kept_in(Bytes bytes, const HeldComponents& held, const KeptValues& values) {
+  const std::uint32_t steps = held.loop().steps();
+  const Bytes rest = bytes - bytes_in_row(steps, held.block());
   const Bytes fitting = rest / buffer_alignment * buffer_alignment / values.block.stride;
-  return static_cast<std::uint32_t>(std::clamp(fitting, Bytes{0}, Bytes{loop.steps()}));
+  return static_cast<std::uint32_t>(std::clamp(fitting, Bytes{0}, Bytes{steps}));
 }
 
-Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division) {
-  const Bytes step = step_memory(loop, nullptr, threads, division.share, false);
-  if (division.kept == 0) return 2 * loop.state().bytes + step;
-  return std::max(step, kept_memory(loop.kept(division.values).forward, threads));
-}
-
-Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division) {
-  const Loop& loop = gradient.loop();
-  Bytes step = step_memory(loop, &gradient, threads, division.share, division.ahead > 0);
+Bytes forward_memory(const HeldComponents& held, int threads, const LoopDivision& division) {
+  const Loop& loop = held.loop();
+  Bytes step = step_memory(held, nullptr, threads, division.share, false);
   if (division.kept > 0) {
-    step = std::max(step, kept_memory(gradient.backward(loop.kept(division.values)), threads));
+    step = std::max(step, kept_memory(loop.kept(division.values).forward, threads));
+    if (held.are_all()) return step;  // states are made where they are held
   }
-  return fixed_backward(gradient, threads, division) + step;
+  return 2 * loop.state().bytes + step;
+}
+
+Bytes backward_memory(const LoopGradient& gradient, const HeldComponents& held, int threads,
+                      const LoopDivision& division) {
+  Bytes step = step_memory(held, &gradient, threads, division.share, division.ahead > 0);
+  if (division.kept > 0) {
+    const KeptValues& kept = gradient.loop().kept(division.values);
+    step = std::max(step, kept_memory(gradient.backward(kept), threads));
+  }
+  return fixed_backward(gradient, held, threads, division) + step;
 }
 
 Bytes bytes_beside_states(const LoopParts& parts, const LoopDivision& division, int threads) {
-  Bytes bytes = forward_memory(parts.loop, threads, division);
+  const HeldComponents& held = parts.held();
+  Bytes bytes = forward_memory(held, threads, division);
   for (const LoopGradient* gradient : parts.gradients) {
-    bytes = std::max(bytes, backward_memory(*gradient, threads, division));
+    bytes = std::max(bytes, backward_memory(*gradient, held, threads, division));
   }
   return bytes;
 }
 
 Bytes smallest_share(const LoopParts& parts, int threads) {
-  Bytes share = smallest_share(parts.loop, nullptr, threads);
+  const HeldComponents& held = parts.held();
+  Bytes share = smallest_share(held, nullptr, threads);
   for (const LoopGradient* gradient : parts.gradients) {
-    share = std::max(share, smallest_share(parts.loop, gradient, threads));
+    share = std::max(share, smallest_share(held, gradient, threads));
   }
   return share;
 }
 
 Bytes largest_share(const LoopParts& parts, int threads) {
-  Bytes share = step_memory(parts.loop, nullptr, threads, unlimited, false);
+  const HeldComponents& held = parts.held();
+  Bytes share = step_memory(held, nullptr, threads, unlimited, false);
   for (const LoopGradient* gradient : parts.gradients) {
-    share = std::max(share, step_memory(parts.loop, gradient, threads, unlimited, false));
+    share = std::max(share, step_memory(held, gradient, threads, unlimited, false));
   }
   return share;
 }
@@ -98,8 +117,9 @@ double seconds_of(const LoopParts& parts, const LoopDivision& division) {
     return palimpsest::seconds_of(programs.cost(division.share));
   };
   if (!parts.are_differentiated()) return loop.likely_steps() * seconds(loop.forward());
-  const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
-  return work.steps() * seconds(loop.advance()) +
+  const HeldComponents& held = parts.held();
+  const LoopWork work = work_of(held, snapshot_bytes(division.snapshots, held));
+  return work.steps() * palimpsest::seconds_of(held.cost(division.share)) +
          loop.likely_steps() * seconds(parts.gradients[0]->backward());
 }
 
@@ -108,7 +128,7 @@ std::uint32_t most_states(const LoopParts& parts) {
 }
 
 Bytes least_states(const LoopParts& parts) {
-  return parts.are_differentiated() ? snapshot_bytes(0, parts.loop) : 0;
+  return parts.are_differentiated() ? snapshot_bytes(0, parts.held()) : 0;
 }
 
 }  // namespace
@@ -124,7 +144,7 @@ LoopDivision own_division(const LoopParts& parts, int threads) {
   const auto attempt = [&](Bytes share) {
     const Bytes room = budget - beside_states(share);
     if (room < least_states(parts)) return;
-    const std::uint32_t states = parts.are_differentiated() ? snapshots_in(room, loop) : 0;
+    const std::uint32_t states = parts.are_differentiated() ? snapshots_in(room, parts.held()) : 0;
     const LoopDivision division{states, share};
     if (best && seconds_of(parts, *best) <= seconds_of(parts, division)) return;
     best = division;
@@ -153,7 +173,8 @@ LoopDivision whole_division(const LoopParts& parts, const KeptValues* values) {
   const Loop& loop = parts.loop;
   LoopDivision whole{.snapshots = most_states(parts)};
   if (values == nullptr) return whole;
-  whole.kept = kept_in(most_values + bytes_in_row(loop.steps(), loop.state()), loop, *values);
+  const HeldComponents& held = parts.held();
+  whole.kept = kept_in(most_values + bytes_in_row(loop.steps(), held.block()), held, *values);
   if (whole.kept > 0) whole.values = values->key;
   return whole;
 }
@@ -169,7 +190,7 @@ LoopDivision own_division(const LoopParts& parts, int threads, const KeptValues*
   keeping.values = values->key;
   keeping.kept = 1;
   const Bytes room = budget - bytes_beside_states(parts, keeping, threads);
-  keeping.kept = kept_in(room, loop, *values);
+  keeping.kept = kept_in(room, parts.held(), *values);
   if (keeping.kept == 0) return division;
   return keeping;
 }
@@ -190,14 +211,14 @@ std::vector<const LoopPosition*> positions_in_journals(const LoopParts& parts) {
 
 std::optional<LoopDivision> division_of_journal(const LoopParts& parts, Bytes run_budget,
                                                 int threads) {
-  const Loop& loop = parts.loop;
+  const HeldComponents& held = parts.held();
   for (const LoopPosition* const found : positions_in_journals(parts)) {
     if (found->run_budget != run_budget) continue;
-    if (found->room < snapshot_bytes(0, loop)) continue;
-    const LoopDivision division{.snapshots = snapshots_in(found->room, loop),
+    if (found->room < snapshot_bytes(0, held)) continue;
+    const LoopDivision division{.snapshots = snapshots_in(found->room, held),
                                 .share = found->share};
-    if (snapshot_bytes(division.snapshots, loop) != found->room) continue;
-    const Bytes budget = loop.options().memory_budget;
+    if (snapshot_bytes(division.snapshots, held) != found->room) continue;
+    const Bytes budget = parts.loop.options().memory_budget;
     const bool fits = budget == unlimited ||
                       found->room <= budget - bytes_beside_states(parts, division, threads);
     if (fits) return division;

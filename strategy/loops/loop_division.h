@@ -28,19 +28,20 @@ struct LoopParts {
   std::span<const LoopGradient* const> gradients;
 
   bool are_differentiated() const { return !gradients.empty(); }
+  /// The components of the state that the backward parts need; all if there are none.
+  const HeldComponents& held() const;
 };
 
 /// Bytes of the held states and of the kept values.
-Bytes held_bytes(const Loop& loop, const LoopDivision& division);
+Bytes held_bytes(const HeldComponents& held, const LoopDivision& division);
 /// The number of steps whose `values` fit in so many bytes with all states.
-std::uint32_t kept_in(Bytes bytes, const Loop& loop, const KeptValues& values);
+std::uint32_t kept_in(Bytes bytes, const HeldComponents& held, const KeptValues& values);
 /// Bytes that the forward part or a backward part takes in addition to these.
-Bytes forward_memory(const Loop& loop, int threads, const LoopDivision& division);
-Bytes backward_memory(const LoopGradient& gradient, int threads, const LoopDivision& division);
+Bytes forward_memory(const HeldComponents& held, int threads, const LoopDivision& division);
+Bytes backward_memory(const LoopGradient& gradient, const HeldComponents& held, int threads,
+                      const LoopDivision& division);
 /// The larger of these over all parts.
 Bytes bytes_beside_states(const LoopParts& parts, const LoopDivision& division, int threads);
-/// Bytes for decoding a state.
-Bytes decoded_bytes(const Loop& loop);
 
 /// The smallest budget in which the steps of all parts can be planned, and the largest that any of
 /// them can use.

@@ -14,14 +14,14 @@
 
 namespace palimpsest {
 
-/// The hashes of a loop's states. They reveal a state that is recomputed differently. Several
-/// threads may compare known states at the same time.
+/// The hashes of a loop's states, of the held components. They reveal a state that is recomputed
+/// differently. Several threads may compare known states at the same time.
 class StateHashes {
  public:
   void reserve(std::uint32_t states) { hashes_.reserve(states); }
   /// Records the hash of state `step`, or compares it with the known one. The hashes of all earlier
   /// states must be known. Throws `ArgumentError` where it differs.
-  void meet(std::uint32_t step, const Addresses& state, const Loop& loop);
+  void meet(std::uint32_t step, const Addresses& state, const HeldComponents& held);
 
   /// To be saved, and loaded.
   std::vector<std::uint64_t>& hashes() { return hashes_; }

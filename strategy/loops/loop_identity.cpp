@@ -149,7 +149,7 @@ std::vector<std::string> identity_of(const Loop& loop, const KernelCall& call,
   if (held != nullptr) {
     lines.push_back(number("states in memory", held->slots()));
     if (held->layout().disk) {
-      const DiskCosts costs = loop.disk()->costs();
+      const DiskCosts costs = held->components().disk()->costs();
       char text[96];
       std::snprintf(text, sizeof text, "disk_costs %a and %a", costs.write, costs.read);
       lines.emplace_back(text);

@@ -30,7 +30,7 @@ LoopJournal::LoopJournal(const Loop& loop, const std::string& directory,
       directory_(directory),
       path_(journal_.file().path()),
       where_(loop.body().where),
-      is_exact_(loop.codec().is_exact()) {
+      is_exact_(loop.is_exact()) {
   for (const JournalRecord& found : journal_.found()) {
     if (record_ == nullptr && is_usable(found)) record_ = &found;
   }

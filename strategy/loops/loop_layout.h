@@ -10,7 +10,7 @@ namespace palimpsest {
 /// the last state.
 struct LoopLayout {
   /// For `bytes` bytes, as `snapshot_bytes` computes them; 0 only if a state has no bytes.
-  LoopLayout(Bytes bytes, const Loop& loop);
+  LoopLayout(Bytes bytes, const HeldComponents& held);
 
   bool disk = false;
   bool has_header;
@@ -25,15 +25,15 @@ struct LoopLayout {
 /// Bytes of so many blocks in a row, in whole cache lines.
 Bytes bytes_in_row(std::uint32_t blocks, const StateBlock& block);
 /// Bytes to hold so many states in addition to the first, plus the last state that a step reads.
-Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop);
+Bytes snapshot_bytes(std::uint32_t snapshots, const HeldComponents& held);
 /// More states are useless or, for a loop of unknown length, of little use.
 std::uint32_t most_snapshots(const Loop& loop);
 /// The number of states that fit without a disk, at most `most_snapshots`. 0 for no bytes, unless a
 /// state has no bytes.
-std::uint32_t snapshots_in(Bytes bytes, const Loop& loop);
+std::uint32_t snapshots_in(Bytes bytes, const HeldComponents& held);
 
 /// The cost of a loop's derivative, including its forward part, when `bytes` bytes hold states. If
 /// the length is not known, an assumed length is used.
-LoopWork work_of(const Loop& loop, Bytes bytes);
+LoopWork work_of(const HeldComponents& held, Bytes bytes);
 
 }  // namespace palimpsest

@@ -50,6 +50,8 @@ class Cut {
 
   std::span<std::byte> take(Bytes bytes);
   Addresses take(const StateBlock& block) { return block.at(take(block.bytes).data()); }
+  /// What has not been taken.
+  std::span<std::byte> left() const { return left_; }
 
  private:
   std::span<std::byte> left_;

@@ -55,6 +55,9 @@ LoopDivision division_given(const NodeView& node, const Loop& loop, Bytes room) 
   const std::size_t end = node.output_count();
   return division_in(node.output(end - 3), node.output(end - 2), room, loop);
 }
+const HeldComponents& held_given(const NodeView& node, const Loop& loop) {
+  return held_in(node.output(node.output_count() - 3), loop);
+}
 LoopDivision division_of_forward(const NodeView& node) {
   return division_given(node, loop_of(node.attributes()), room_given(node));
 }
@@ -74,7 +77,8 @@ Cost cost_of_forward(const Loop& loop, const LoopDivision& division) {
 }
 
 /// `room` is the memory of held states; 0 if the backward part makes its snapshots itself.
-Cost cost_of_backward(const LoopGradient& gradient, const LoopDivision& division, Bytes room) {
+Cost cost_of_backward(const LoopGradient& gradient, const HeldComponents& held,
+                      const LoopDivision& division, Bytes room) {
   const Loop& loop = gradient.loop();
   const std::uint32_t steps = loop.likely_steps();
   if (steps == 0) return {};
@@ -83,12 +87,12 @@ Cost cost_of_backward(const LoopGradient& gradient, const LoopDivision& division
     const StepPrograms& kept = gradient.backward(loop.kept(division.values));
     return plus(reversed, times(kept.cost(), division.kept));
   }
-  const LoopWork work = work_of(loop, room > 0 ? room : snapshot_bytes(loop.snapshots(), loop));
+  const LoopWork work = work_of(held, room > 0 ? room : snapshot_bytes(loop.snapshots(), held));
   // Running a step for its tape is part of its backward program, and the first sweep is another
   // node.
   double advanced = work.steps() - steps;
   if (room > 0) advanced -= steps - 1;
-  return plus(reversed, times(loop.advance().cost(division.share), advanced));
+  return plus(reversed, times(held.cost(division.share), advanced));
 }
 
 void pull_back_loop(const Pullback& p);
@@ -105,7 +109,8 @@ const Operation scan_operation{
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return forward_memory(loop_of(node.attributes()), threads, division_of_forward(node));
+          const HeldComponents& held = held_given(node, loop_of(node.attributes()));
+          return forward_memory(held, threads, division_of_forward(node));
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
@@ -126,12 +131,14 @@ const Operation scan_adjoint_operation{
         },
     .cost =
         [](const NodeView& node) {
-          return cost_of_backward(gradient_of(node.attributes()), division_of_backward(node),
-                                  room_given(node));
+          const LoopGradient& gradient = gradient_of(node.attributes());
+          return cost_of_backward(gradient, held_given(node, gradient.loop()),
+                                  division_of_backward(node), room_given(node));
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return backward_workspace(gradient_of(node.attributes()), room_given(node),
+          const LoopGradient& gradient = gradient_of(node.attributes());
+          return backward_workspace(gradient, held_given(node, gradient.loop()), room_given(node),
                                     division_of_backward(node), threads);
         },
     .in_place =
@@ -266,14 +273,15 @@ std::vector<RecordedLoop> needed_loops(const Tape& tape, const std::vector<bool>
 }
 
 void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
+  const HeldComponents& held = loop.parts().held();
   const auto give = [&](NodeId node, Bytes bytes) {
     const ValueId room = room_of(tape, node);
     tape.resize(room, state_budget_type(bytes).shape);
-    const auto types = division_types(division);
+    const auto types = division_types(division, held.key());
     tape.resize(room - 2, types[0].shape);
     tape.resize(room - 1, types[1].shape);
   };
-  const Bytes bytes = loop.is_differentiated() ? held_bytes(loop.loop(), division) : 0;
+  const Bytes bytes = loop.is_differentiated() ? held_bytes(held, division) : 0;
   give(loop.forward, bytes);
   for (const NodeId node : loop.backward) give(node, division.kept > 0 ? 0 : bytes);
 }
@@ -285,7 +293,8 @@ LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes 
                         .ahead = static_cast<std::uint32_t>(first.shape[2]),
                         .values = static_cast<std::uint64_t>(second.shape[2]),
                         .run_budget = bytes(second.shape[1])};
-  if (division.values != 0) division.kept = kept_in(room, loop, loop.kept(division.values));
+  if (division.values != 0)
+    division.kept = kept_in(room, held_in(first, loop), loop.kept(division.values));
   return division;
 }
 

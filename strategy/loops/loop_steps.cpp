@@ -65,8 +65,8 @@ namespace {
 /// A shorter row of steps is run step by step.
 constexpr std::uint32_t least_row = 6;
 
-Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
-  return aligned(loop.advance().get(threads, share)->workspace());
+Bytes advance_bytes(const HeldComponents& held, int threads, Bytes share) {
+  return aligned(held.workspace(threads, share));
 }
 
 /// Runs all steps by the programs of the first one.
@@ -82,12 +82,15 @@ class PlannedSteps final : public LoopSteps {
     if (forward != nullptr) whole_check_.emplace(loop, *forward, threads);
     if (backward != nullptr) reversing_check_.emplace(loop, *backward, threads);
   }
-  PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
+  PlannedSteps(const HeldComponents& held, const LoopGradient* gradient, LoopArguments& arguments,
                std::span<std::byte> memory, int threads, Bytes share, bool ahead)
-      : runners_(loop.runners()), arguments_(arguments), reversed_(arguments) {
-    const auto& forward = gradient == nullptr ? loop.forward() : loop.advance();
-    whole_ = runner_of(forward.get(threads, share), memory);
-    if (arguments.anomaly()) whole_check_.emplace(loop, forward, threads);
+      : runners_(held.loop().runners()), arguments_(arguments), reversed_(arguments) {
+    const Loop& loop = held.loop();
+    const StepPrograms* const forward = gradient == nullptr ? &loop.forward() : held.advance();
+    if (forward != nullptr) {
+      whole_ = runner_of(forward->get(threads, share), memory);
+      if (arguments.anomaly()) whole_check_.emplace(loop, *forward, threads);
+    }
     if (gradient == nullptr) {
       if (!loop.has_condition()) return;
       goes_on_ = runner_of(loop.goes_on().get(threads, share), memory);
@@ -96,7 +99,7 @@ class PlannedSteps final : public LoopSteps {
     }
     if (arguments.anomaly()) reversing_check_.emplace(loop, gradient->backward(), threads);
     if (ahead) {
-      memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
+      memory = memory.subspan(static_cast<std::size_t>(advance_bytes(held, threads, share)));
     }
     reversing_ = runner_of(gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
@@ -348,9 +351,12 @@ class RecordedSteps final : public LoopSteps {
 
 /// The largest result of `bytes` over the programs of a part of the loop.
 template <class F>
-Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {
-  Bytes most = gradient == nullptr ? bytes(loop.forward())
-                                   : std::max(bytes(loop.advance()), bytes(gradient->backward()));
+Bytes largest(const HeldComponents& held, const LoopGradient* gradient, F bytes) {
+  const Loop& loop = held.loop();
+  Bytes most = bytes(gradient == nullptr ? loop.forward() : gradient->backward());
+  if (gradient != nullptr && held.advance() != nullptr) {
+    most = std::max(most, bytes(*held.advance()));
+  }
   if (loop.has_condition()) most = std::max(most, bytes(loop.goes_on()));
   return aligned(most);
 }
@@ -362,13 +368,13 @@ Bytes for_all_steps(Bytes first, const Loop& loop) {
 
 }  // namespace
 
-std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
+std::unique_ptr<LoopSteps> make_steps(const HeldComponents& held, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
                                       int threads, Bytes share, bool ahead) {
-  if (loop.is_recorded_again()) {
-    return std::make_unique<RecordedSteps>(loop, gradient, arguments, memory, threads);
+  if (held.loop().is_recorded_again()) {
+    return std::make_unique<RecordedSteps>(held.loop(), gradient, arguments, memory, threads);
   }
-  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
+  return std::make_unique<PlannedSteps>(held, gradient, arguments, memory, threads, share, ahead);
 }
 
 std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const StepPrograms& programs,
@@ -383,21 +389,23 @@ std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const StepProgr
   return std::make_unique<PlannedSteps>(loop, nullptr, &programs, arguments, memory, threads);
 }
 
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
-                  bool ahead) {
+Bytes step_memory(const HeldComponents& held, const LoopGradient* gradient, int threads,
+                  Bytes share, bool ahead) {
+  const Loop& loop = held.loop();
   if (ahead) {
-    return advance_bytes(loop, threads, share) +
+    return advance_bytes(held, threads, share) +
            aligned(gradient->backward().get(threads, share)->workspace());
   }
-  const Bytes first = largest(loop, gradient, [&](const StepPrograms& programs) {
+  const Bytes first = largest(held, gradient, [&](const StepPrograms& programs) {
     return programs.get(threads, share)->workspace();
   });
   return loop.is_recorded_again() ? std::min(for_all_steps(first, loop), share) : first;
 }
 
-Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads) {
+Bytes smallest_share(const HeldComponents& held, const LoopGradient* gradient, int threads) {
+  const Loop& loop = held.loop();
   const Bytes first = largest(
-      loop, gradient, [&](const StepPrograms& programs) { return programs.smallest(threads); });
+      held, gradient, [&](const StepPrograms& programs) { return programs.smallest(threads); });
   return loop.is_recorded_again() ? for_all_steps(first, loop) : first;
 }
 

@@ -100,14 +100,15 @@ class LoopSteps {
   virtual void set_untouched(std::vector<bool> untouched) = 0;
 };
 
-/// The steps of `loop` forward and, unless it is null, of `gradient` backward. `memory` has the
+/// The steps of a loop forward and, unless it is null, of `gradient` backward: then forward steps
+/// make held components only. `memory` has the
 /// size that `step_memory` gives for the same `share` and `ahead`. `share` is the budget for
 /// planning a step. With `ahead`, a step may run forward while another one runs backward.
-std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
+std::unique_ptr<LoopSteps> make_steps(const HeldComponents& held, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
                                       int threads, Bytes share, bool ahead);
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
-                  bool ahead);
+Bytes step_memory(const HeldComponents& held, const LoopGradient* gradient, int threads,
+                  Bytes share, bool ahead);
 /// Steps that `programs` only run forward, or only reverse.
 std::unique_ptr<LoopSteps> make_forward_steps(const Loop& loop, const StepPrograms& programs,
                                               LoopArguments& arguments, std::span<std::byte> memory,
@@ -116,6 +117,6 @@ std::unique_ptr<LoopSteps> make_backward_steps(const Loop& loop, const StepProgr
                                                LoopArguments& arguments,
                                                std::span<std::byte> memory, int threads);
 /// The smallest budget in which all steps can be planned.
-Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
+Bytes smallest_share(const HeldComponents& held, const LoopGradient* gradient, int threads);
 
 }  // namespace palimpsest

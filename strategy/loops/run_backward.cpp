@@ -40,9 +40,10 @@ struct Reversal {
   bool are_given;  ///< the forward part has left its states
 
   void run() {
-    const bool disk = held.layout().disk;
-    if (loop.has_condition() && disk) {
-      PeriodicSnapshots chosen(held.slots(), loop.disk()->costs());
+    if (held.components().are_none()) return reverse_without_states();
+    const LoopDisk* const disk = held.layout().disk ? held.components().disk() : nullptr;
+    if (loop.has_condition() && disk != nullptr) {
+      PeriodicSnapshots chosen(held.slots(), disk->costs());
       choose(chosen, [&] {
         for (const ChainAction& store : chosen.before_step()) hold(store);
       });
@@ -55,8 +56,8 @@ struct Reversal {
       });
       OnlineReversal schedule(chosen);
       reverse_chosen(schedule);
-    } else if (disk) {
-      reverse_known(loop.disk()->schedule(steps, held.slots()));
+    } else if (disk != nullptr) {
+      reverse_known(disk->schedule(steps, held.slots()));
     } else {
       reverse_known(BinomialSchedule(steps, held.slots()));
     }
@@ -64,6 +65,16 @@ struct Reversal {
 
  private:
   bool is_resumed() const { return records != nullptr && records->is_resumed(); }
+
+  /// Reverses steps that read no state.
+  void reverse_without_states() {
+    const auto addresses = [&](std::uint32_t step) -> LoopSteps::Backward {
+      return {arguments.first(), adjoints.given(step), adjoints.results(step)};
+    };
+    adjoints.reverse_rows(0, [&](std::uint32_t step, std::uint32_t count) {
+      runs.backward_row(step, count, std::ref(addresses));
+    });
+  }
 
   void reverse(std::uint32_t step, const Addresses& state) {
     const Addresses& given = adjoints.given(step);
@@ -93,7 +104,7 @@ struct Reversal {
     if (blocks_ahead.empty()) {
       return reverse_steps(schedule, held, advance, reverse, reverse_row, done);
     }
-    reverse_steps_ahead(schedule, held, advance, loop.state(), blocks_ahead, reverse);
+    reverse_steps_ahead(schedule, held, advance, held.components().block(), blocks_ahead, reverse);
   }
 
   /// Takes the actions that an earlier process has carried out.
@@ -161,17 +172,22 @@ LoopDivision division_alone(const LoopGradient& gradient, Bytes run_budget, int 
 
 }  // namespace
 
-Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const LoopDivision& division,
-                         int threads) {
-  if (room > 0 || division.kept > 0) return backward_memory(gradient, threads, division);
+Bytes backward_workspace(const LoopGradient& gradient, const HeldComponents& held, Bytes room,
+                         const LoopDivision& division, int threads) {
+  if (room > 0 || division.kept > 0) return backward_memory(gradient, held, threads, division);
+  const HeldComponents& needed = gradient.loop().held(gradient.held());
+  if (needed.are_none()) return backward_memory(gradient, needed, threads, division);
   const LoopDivision own = division_alone(gradient, division.run_budget, threads);
-  return held_bytes(gradient.loop(), own) + backward_memory(gradient, threads, own);
+  return held_bytes(needed, own) + backward_memory(gradient, needed, threads, own);
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   const Loop& loop = gradient.loop();
   LoopDivision division = division_given(call.outputs, call.inputs[loop.operand_count()], loop);
   if (division.kept > 0) return run_backward_from_kept(gradient, call, division);
+  const bool has_room = call.outputs.back().type.bytes() > 0;
+  const HeldComponents& components =
+      has_room ? held_given(call.outputs, loop) : loop.held(gradient.held());
   const Operand& snapshots = call.inputs[loop.operand_count()];
   const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;
   const auto steps =
@@ -183,24 +199,25 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::span<std::byte> room = memory_of(spent);
   bool are_given = !room.empty() && steps > 0;
   const bool are_shared = are_given && spent.data != snapshots.data;
-  if (room.empty()) {
+  if (room.empty() && !components.are_none()) {
     division = division_alone(gradient, division.run_budget, call.threads);
-    room = cut.take(held_bytes(loop, division));
+    room = cut.take(held_bytes(components, division));
   }
   const Bytes share = division.share;
   const std::uint32_t ahead = division.ahead;
   LoopAdjoints adjoints(gradient, steps, division, call, cut);
-  Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
+  const StateBlock& state = components.block();
+  Addresses blocks[] = {cut.take(state), cut.take(state)};
   std::vector<Addresses> blocks_ahead;
-  for (std::uint32_t i = 0; i < 2 * ahead; ++i) blocks_ahead.push_back(cut.take(loop.state()));
-  HeldStates held(loop, arguments.first(), room, cut.take(decoded_bytes(loop)));
+  for (std::uint32_t i = 0; i < 2 * ahead; ++i) blocks_ahead.push_back(cut.take(state));
+  HeldStates held(components, arguments.first(), room, cut.take(components.decoded_bytes()));
   if (are_shared) {
-    const Bytes end = held.layout().last + loop.state().bytes;
+    const Bytes end = held.layout().last + state.bytes;
     std::memcpy(room.data(), snapshots.data, static_cast<std::size_t>(end));
   }
   const auto runs =
-      make_steps(loop, &gradient, arguments,
-                 cut.take(step_memory(loop, &gradient, call.threads, share, ahead > 0)),
+      make_steps(components, &gradient, arguments,
+                 cut.take(step_memory(components, &gradient, call.threads, share, ahead > 0)),
                  call.threads, share, ahead > 0);
 
   RunScope* const scope = state_scope(call);
@@ -236,7 +253,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   StateHashes* const hashes = !loop.options().check ? nullptr
                               : has_own_hashes      ? &own_hashes
                                                     : &handover->hashes;
-  Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
+  Advance advance(components, Advance::Makes::components, *runs, arguments.first(), blocks[0],
+                  blocks[1], hashes);
   std::optional<BackwardRecords> records;
   if (loop.resume() != nullptr && steps > 0) {
     records.emplace(BackwardRecords::Part{gradient,
@@ -281,7 +299,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   } else if (are_given && scope != nullptr && held.layout().has_header) {
     scope->drop(held.handover_number());
   }
-  if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
+  const std::uint32_t reversed = components.are_none() ? 0 : steps;
+  if (loop.has_condition()) note(loop, call, steps, advance, reversed, &held);
   if (call.scope != nullptr) runs->note_native(*call.scope);
   if (scope == nullptr) return;
   if (records) records->note(scope->note<LoopCounts>(&loop));

@@ -13,8 +13,8 @@ namespace {
 /// Carries out `schedule` up to its first reversal, which is that of the last step. The state for
 /// it is then in `held.last()`.
 template <class Schedule>
-void sweep(const Loop& loop, Schedule schedule, HeldStates& held, Advance& advance,
-           const Parts& outputs, ForwardRecords* records) {
+void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs,
+           ForwardRecords* records) {
   if (records != nullptr) {
     for (std::uint64_t done = records->actions(); done > 0; --done) schedule.next();
   }
@@ -29,7 +29,7 @@ void sweep(const Loop& loop, Schedule schedule, HeldStates& held, Advance& advan
     now = next;
   }
   // A state that was read from a journal is elsewhere.
-  loop.state().copy(advance.state(), held.last());
+  held.components().block().copy(advance.state(), held.last());
 }
 
 /// Runs steps while the condition holds. `before_step` holds states.
@@ -55,7 +55,7 @@ std::uint32_t run_while(const Loop& loop, LoopSteps& steps, HeldStates* held, Ad
   if (held == nullptr) return run_while(loop, steps, advance, [] {});
   // The choices before the current state, if a journal gave it, are made again without effect.
   if (held->layout().disk) {
-    PeriodicSnapshots snapshots(held->slots(), loop.disk()->costs());
+    PeriodicSnapshots snapshots(held->slots(), held->components().disk()->costs());
     while (snapshots.steps() < advance.step()) snapshots.before_step();
     return run_while(loop, steps, advance, [&] {
       for (const ChainAction& store : snapshots.before_step()) held->store(store, advance.state());
@@ -74,10 +74,10 @@ std::uint32_t run(const Loop& loop, LoopSteps& steps, HeldStates* held, Advance&
   if (loop.has_condition()) return run_while(loop, steps, held, advance);
   if (held != nullptr && loop.steps() > 0) {
     if (held->layout().disk) {
-      sweep(loop, loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs,
-            records);
+      const LoopDisk& disk = *held->components().disk();
+      sweep(disk.schedule(loop.steps(), held->slots()), *held, advance, outputs, records);
     } else {
-      sweep(loop, BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs, records);
+      sweep(BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs, records);
     }
   }
   advance.to(loop.steps(), &last, &outputs);
@@ -101,23 +101,25 @@ void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const A
 
 void run_forward(const Loop& loop, const KernelCall& call) {
   const LoopDivision division = division_given(call.outputs, call.outputs.back(), loop);
-  if (division.kept > 0) return run_forward_keeping(loop, call, division);
+  const HeldComponents& components = held_given(call.outputs, loop);
+  if (division.kept > 0) return run_forward_keeping(components, call, division);
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   const Bytes share = division.share;
-  const auto steps = make_steps(loop, nullptr, arguments,
-                                cut.take(step_memory(loop, nullptr, call.threads, share, false)),
-                                call.threads, share, false);
+  const Bytes memory = step_memory(components, nullptr, call.threads, share, false);
+  const auto steps =
+      make_steps(components, nullptr, arguments, cut.take(memory), call.threads, share, false);
   const Parts outputs(call.outputs.subspan(loop.state_count(), loop.output_count()), loop.steps());
   const Addresses last = addresses_of(call.outputs.first(loop.state_count()));
   const std::span<std::byte> room = memory_of(call.outputs.back());
   const auto handover = std::make_shared<LoopHandover>();
   std::optional<HeldStates> held;
-  if (!room.empty()) held.emplace(loop, arguments.first(), room, std::span<std::byte>());
+  if (!room.empty()) held.emplace(components, arguments.first(), room, std::span<std::byte>());
   StateHashes* const hashes = held && loop.options().check ? &handover->hashes : nullptr;
   if (hashes != nullptr) hashes->reserve(loop.steps());
-  Advance advance(loop, *steps, arguments.first(), blocks[0], blocks[1], hashes);
+  Advance advance(components, Advance::Makes::states, *steps, arguments.first(), blocks[0],
+                  blocks[1], hashes);
   std::optional<ForwardRecords> records;
   if (loop.resume() != nullptr) {
     records.emplace(ForwardRecords::Part{loop,
