@@ -15,6 +15,7 @@ void claim(const Results& results, Claims& claims) {
   claim_small(results, claims);
   claim_growth(results, claims);
   claim_engine(results, claims);
+  claim_held(results, claims);
 }
 
 }  // namespace
@@ -30,5 +31,6 @@ int main(int argc, char** argv) {
   register_small();
   register_growth();
   register_engine();
+  register_held();
   return run_suite(argc, argv, claim);
 }

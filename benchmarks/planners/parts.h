@@ -34,6 +34,10 @@ void claim_growth(const Results& results, Claims& claims);
 void register_engine();
 void claim_engine(const Results& results, Claims& claims);
 
+/// Loops that hold only the components of their state that derivatives read.
+void register_held();
+void claim_held(const Results& results, Claims& claims);
+
 /// The value of a counter that has no value.
 inline constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 /// The cost when no plan fits.
