@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <vector>
 
 #include "autodiff/custom.h"
 #include "autodiff/gradient.h"
@@ -65,9 +66,14 @@ TEST_CASE("squares of roots have the value, type and shape of the square") {
     const Var x = tape.parameter(given.to(dtype));
     const Var other = tape.parameter(Tensor::normal({3, 4}, 6, 0, 1, dtype));
     const double tolerance = dtype == DType::f64 ? 1e-14 : dtype == DType::f32 ? 1e-6 : 5e-2;
-    for (const Var& root :
-         {norm(x, 2, {1}), norm(x, 2, {0}, true), hypot(x, other), norm(x), abs(x),
-          standard_deviation(x, {1}), standard_deviation(x, {0}, 0, true)}) {
+    const std::vector<Var> roots{norm(x, 2, {1}),
+                                 norm(x, 2, {0}, true),
+                                 hypot(x, other),
+                                 norm(x),
+                                 abs(x),
+                                 standard_deviation(x, {1}),
+                                 standard_deviation(x, {0}, 0, true)};
+    for (const Var& root : roots) {
       const Var y = square(root);
       CHECK(y.type() == root.type());
       const Tensor expected = square(tape.constant(root.value())).value();
