@@ -100,7 +100,7 @@ class Lowered::Builder {
     if (!access_maps.looks_through_slices() && !splitting.may_split()) return true;
     const Bytes unfused = std::ranges::max(
         held_by(graph_of(tape_, targets, threads_, boundary_, machine_, supplied_, afresh_)));
-    for (int round = 0; round <= most_rounds + 1; ++round) {
+    for (int round = 0; round <= most_rounds + 2; ++round) {
       const std::vector<Bytes> held = held_by(lowered_.graph_);
       const auto peak = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());
       const Bytes allowed = unfused + scratch();
@@ -109,10 +109,10 @@ class Lowered::Builder {
         if (held[node] > allowed) over.push_back(position_[node]);
       }
       if (over.empty()) return true;
-      if (round > most_rounds) break;
-      if (round == most_rounds || !splitting.lower(position_[peak], over)) {
-        splitting.split_all();
-        round = most_rounds;
+      if (round > most_rounds + 1) break;
+      if (round >= most_rounds || !splitting.lower(position_[peak], over)) {
+        splitting.split_all(round > most_rounds);
+        round = std::max(round, most_rounds);
       }
       clear();
       emit(units, access_maps, targets);
