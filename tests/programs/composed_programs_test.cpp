@@ -71,7 +71,7 @@ TEST_CASE("a fused unit is named after a node that it computes") {
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
-TEST_CASE("a reduction runs by itself where its result beside its operand would take more memory") {
+TEST_CASE("a reduction runs by itself where it would take more memory in a group") {
   CHECK(broken_pass_in(text_of("25486513")).value_or("") == "");
 }
 

@@ -94,6 +94,8 @@ class Lowered::Builder {
   /// Splits groups until a run takes no more memory than without fusion, apart from scratch.
   /// Returns false if that is not enough.
   bool split_groups(Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
+    // These rounds split some groups. Two more split all: into nodes with their reductions, and
+    // then into single nodes. The latter is last, because a single reduction reads a stored value.
     constexpr int most_rounds = 32;
     const std::vector<bool> kept = this->kept();
     GroupSplitting splitting(tape_, access_maps, boundary_, kept, present_, units);
