@@ -71,6 +71,10 @@ TEST_CASE("a fused unit is named after a node that it computes") {
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
+TEST_CASE("a reduction runs by itself where it would take more memory in a group") {
+  CHECK(broken_pass_in(text_of("25486513")).value_or("") == "");
+}
+
 TEST_CASE(
     "a budget that is named is enough for a loop and a planner that takes more than keep-all") {
   const ProgramText text = text_of("20041401:0,1,3");

@@ -240,17 +240,20 @@ bool GroupSplitting::may_split() const {
   return false;
 }
 
-/// The own nodes of a group one by one, each with its reductions.
-GroupSplitting::Parts GroupSplitting::by_nodes(std::uint32_t at) const {
+/// The own nodes of a group one by one, each with its reductions. With `apart`, a reduction that
+/// reads a whole value runs by itself.
+GroupSplitting::Parts GroupSplitting::by_nodes(std::uint32_t at, bool apart) const {
   const std::vector<NodeId>& own = units_[at].own;
   if (!is_group(own)) return {};
   Parts parts;
   for (const NodeId node : own) {
-    if (!access_maps_.is_fold(node)) {
+    const bool is_fold = access_maps_.is_fold(node);
+    const ValueId read = is_fold ? access_maps_.links(node)[0].value : ValueId{none};
+    if (!is_fold || (apart && tape_.inputs(node)[0] == read)) {
       parts.push_back({at, {node}});
       continue;
     }
-    const NodeId reduced = tape_.producer(access_maps_.links(node)[0].value);
+    const NodeId reduced = tape_.producer(read);
     const auto part =
         std::ranges::find_if(parts, [&](const Part& each) { return each.own[0] == reduced; });
     internal_check(part != parts.end(), "a group reduces a value that it does not own");
@@ -297,10 +300,10 @@ bool GroupSplitting::lower(std::size_t peak, std::span<const std::size_t> over) 
          });
 }
 
-void GroupSplitting::split_all() {
+void GroupSplitting::split_all(bool apart) {
   Units units;
   for (std::uint32_t at = 0; at < units_.size(); ++at) {
-    Parts parts = by_nodes(at);
+    Parts parts = by_nodes(at, apart);
     if (parts.empty()) units.push_back({std::move(units_[at].own)});
     for (Part& part : parts) units.push_back({std::move(part.own)});
   }

@@ -24,7 +24,8 @@ class GroupSplitting {
   /// false if there are none.
   bool lower(std::size_t peak, std::span<const std::size_t> over);
   /// Splits all groups into their nodes, in the order of the tape. Nothing is computed twice then.
-  void split_all();
+  /// A reduction runs with what it reduces or, with `apart`, by itself if it reads a whole value.
+  void split_all(bool apart);
 
  private:
   /// Own nodes of a unit, and the position of a unit after which they may run.
@@ -44,7 +45,7 @@ class GroupSplitting {
   void note(std::uint32_t at);
   Parts by_inputs(std::uint32_t at) const;
   Parts by_readers(std::uint32_t at) const;
-  Parts by_nodes(std::uint32_t at) const;
+  Parts by_nodes(std::uint32_t at, bool apart = false) const;
   Bytes held(std::uint32_t at, std::size_t peak, std::span<const NodeId> before) const;
   Parts early_parts(std::uint32_t at, std::size_t peak) const;
   Parts late_parts(std::uint32_t at, std::size_t peak) const;

@@ -94,13 +94,15 @@ class Lowered::Builder {
   /// Splits groups until a run takes no more memory than without fusion, apart from scratch.
   /// Returns false if that is not enough.
   bool split_groups(Units& units, const AccessMaps& access_maps, std::span<const ValueId> targets) {
+    // These rounds split some groups. Two more split all: into nodes with their reductions, and
+    // then into single nodes. The latter is last, because a single reduction reads a stored value.
     constexpr int most_rounds = 32;
     const std::vector<bool> kept = this->kept();
     GroupSplitting splitting(tape_, access_maps, boundary_, kept, present_, units);
     if (!access_maps.looks_through_slices() && !splitting.may_split()) return true;
     const Bytes unfused = std::ranges::max(
         held_by(graph_of(tape_, targets, threads_, boundary_, machine_, supplied_, afresh_)));
-    for (int round = 0; round <= most_rounds + 1; ++round) {
+    for (int round = 0; round <= most_rounds + 2; ++round) {
       const std::vector<Bytes> held = held_by(lowered_.graph_);
       const auto peak = static_cast<std::size_t>(std::ranges::max_element(held) - held.begin());
       const Bytes allowed = unfused + scratch();
@@ -109,10 +111,10 @@ class Lowered::Builder {
         if (held[node] > allowed) over.push_back(position_[node]);
       }
       if (over.empty()) return true;
-      if (round > most_rounds) break;
-      if (round == most_rounds || !splitting.lower(position_[peak], over)) {
-        splitting.split_all();
-        round = most_rounds;
+      if (round > most_rounds + 1) break;
+      if (round >= most_rounds || !splitting.lower(position_[peak], over)) {
+        splitting.split_all(round > most_rounds);
+        round = std::max(round, most_rounds);
       }
       clear();
       emit(units, access_maps, targets);
