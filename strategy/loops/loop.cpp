@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/base/cache_limit.h"
+#include "strategy/loops/active_components.h"
 #include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
@@ -27,7 +28,7 @@ std::vector<ValueType> chosen(std::span<const ValueType> types,
 
 /// The components of the state to hold for a derivative of a step.
 std::vector<bool> components_to_hold(const Loop& loop, const StepPrograms& backward) {
-  if (loop.is_recorded_again() || loop.resume() != nullptr) {
+  if (!is_analysed(loop)) {
     return std::vector<bool>(loop.state_count(), true);
   }
   std::vector<bool> components =
@@ -141,7 +142,7 @@ LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested
   const RecordedStep& step = loop_->step();
   const std::vector<ValueType> states = loop_->types(step.state);
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (is_floating(states[i].dtype)) carried_.push_back(i);
+    if (requested_.carried[i]) carried_.push_back(i);
   }
   for (std::size_t i = 0; i < requested_.captured.size(); ++i) {
     if (requested_.captured[i]) summed_.push_back(i);

@@ -120,12 +120,14 @@ class LoopGradient {
   /// Which adjoints are given, and which are requested, by index among the loop's values. Values
   /// that are not floating have neither.
   struct Requested {
-    std::vector<bool> next;      ///< which adjoints of the last state are given
-    std::vector<bool> outputs;   ///< which adjoints of outputs are given
-    std::vector<bool> state;     ///< which adjoints of the first state are returned
-    std::vector<bool> inputs;    ///< which adjoints of inputs are returned
-    std::vector<bool> captured;  ///< which adjoints of captured values are returned
+    std::vector<bool> next;          ///< which adjoints of the last state are given
+    std::vector<bool> outputs;       ///< which adjoints of outputs are given
+    std::vector<bool> state;         ///< which adjoints of the first state are returned
+    std::vector<bool> inputs;        ///< which adjoints of inputs are returned
+    std::vector<bool> captured;      ///< which adjoints of captured values are returned
+    std::vector<bool> carried = {};  ///< which adjoints of a state go from step to step
   };
+  /// `requested` is a result of `with_carried`.
   LoopGradient(std::shared_ptr<const Loop> loop, Requested requested, const Where& where);
   ~LoopGradient();
   LoopGradient(const LoopGradient&) = delete;
@@ -143,7 +145,7 @@ class LoopGradient {
   /// By component of the state: whether it is held. All are if steps are recorded one by one, or
   /// if there is a journal.
   const std::vector<bool>& held() const { return held_; }
-  /// Indices of the state's floating tensors, whose adjoints are carried from step to step.
+  /// Indices of the tensors whose adjoints are carried from step to step.
   const std::vector<std::size_t>& carried() const { return carried_; }
   const StateBlock& adjoints() const { return adjoints_; }
   /// The requested captured values, and the layout of their adjoints.

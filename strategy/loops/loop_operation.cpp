@@ -5,6 +5,7 @@
 
 #include "autodiff/gradient.h"
 #include "checkpoint/chains/binomial.h"
+#include "strategy/loops/active_components.h"
 #include "strategy/loops/kept_values.h"
 #include "strategy/loops/loop_identity.h"
 #include "strategy/loops/loop_run.h"
@@ -178,12 +179,14 @@ void pull_back_loop(const Pullback& p) {
     requested.captured.push_back(is_wanted(i));
   }
 
+  requested = with_carried(*loop, std::move(requested));
+
   std::vector<Var> operands;
   std::vector<ValueType> types;
   std::vector<std::size_t> returned;
   for (std::size_t i = 0; i < p.input_count(); ++i) {
     operands.push_back(p.input(i));
-    if (!is_wanted(i)) continue;
+    if (i < states ? !requested.state[i] : !is_wanted(i)) continue;
     returned.push_back(i);
     types.push_back(p.input(i).type());
   }

@@ -9,8 +9,6 @@
 
 namespace palimpsest::held_components_test {
 
-using namespace palimpsest::tests;
-
 namespace {
 
 constexpr std::int64_t cells = 200;
@@ -211,8 +209,8 @@ TEST_CASE("loops that hold some components take as many steps as loops of these 
 TEST_CASE("a loop that is differentiated twice holds what either derivative reads") {
   const auto found = [](bool first, bool second) {
     Tape tape;
-    const Var u = tape.parameter(wave(cells));
-    const Var v = tape.parameter(wave(cells));
+    const Var u = first ? tape.parameter(wave(cells)) : tape.constant(wave(cells));
+    const Var v = second ? tape.parameter(wave(cells)) : tape.constant(wave(cells));
     const std::vector<Var> end = scan({u, v}, 40, [](std::span<const Var> x, const StepNumber&) {
       return std::vector<Var>{0.9 * sin(x[0]), 0.9 * cos(x[1])};
     });
@@ -230,6 +228,32 @@ TEST_CASE("a loop that is differentiated twice holds what either derivative read
   CHECK(both.second == std::vector<std::uint32_t>{0, 1});
   CHECK(std::abs(both.first.item() - found(true, false).first.item() -
                  found(false, true).first.item()) < 1e-12);
+}
+
+TEST_CASE("a loop holds no component on which no derivative depends") {
+  const auto run = [](bool with_diagnostic, std::uint32_t steps) {
+    Tape tape;
+    const Var u = tape.parameter(wave(cells));
+    const Var end = [&] {
+      if (!with_diagnostic) {
+        return scan(u, steps, [](const Var& x, const StepNumber&) { return 0.9 * sin(x); });
+      }
+      // The second component is read by the third alone, and the loss reads neither.
+      const std::vector<Var> start{u, tape.parameter(wave(cells)), tape.constant(wave(cells))};
+      return scan(start, steps, [](std::span<const Var> x, const StepNumber&) {
+        return std::vector<Var>{0.9 * sin(x[0]), cos(x[1]) * x[0], exp(-x[2] * x[2]) * x[1]};
+      })[0];
+    }();
+    const Gradients gradients = backward(sum(end * end));
+    return std::pair(gradients[u].clone(), gradients.report().loops.at(0).held_components);
+  };
+  for (const std::uint32_t steps : {0U, 1U, 40U}) {
+    CAPTURE(steps);
+    const auto [expected, alone] = run(false, steps);
+    const auto [found, held] = run(true, steps);
+    CHECK(same_bits(found, expected));
+    CHECK(held == alone);
+  }
 }
 
 }  // namespace palimpsest::held_components_test

@@ -232,7 +232,7 @@ TEST_CASE("loops with a disk: inputs, outputs, random numbers and states of seve
   Mixed all({});
   const Gradients expected = backward(all.loss);
   for (const bool compress : {false, true}) {
-    Mixed mixed({.memory_budget = 36'000 + (compress ? 200'000 : 0),
+    Mixed mixed({.memory_budget = 31'000 + (compress ? 200'000 : 0),
                  .spill = directory.path(),
                  .spill_options = {.compress = compress},
                  .disk_costs = nearly_free});
