@@ -13,7 +13,7 @@ Timeline::Timeline(const Graph& graph)
       outputs_(graph.node_count()),
       places_(graph.value_count()),
       bytes_(graph.value_count()),
-      last_life_(graph.value_count()),
+      last_life_(graph.value_count(), none),
       holders_(graph.value_count()),
       gap_of_(graph.value_count(), none) {
   first_input_.push_back(0);
@@ -41,36 +41,18 @@ Timeline::Timeline(const Graph& graph)
   for (ValueId value = 0; value < graph.value_count(); ++value) {
     values_[next[graph.storage(value)]++] = value;
   }
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    if (graph.is_present(value)) begin_life(value, -1);
+  }
 }
 
-void Timeline::read(std::span<const NodeId> order) {
-  std::size_t lives = graph_.value_count();
-  std::size_t reads = graph_.targets().size();
-  for (const NodeId node : order) {
-    lives += outputs_[node].end - outputs_[node].first;
-    reads += inputs(node).size();
-  }
-  lives_.resize(lives);
-  reads_.resize(reads);
-  std::uint32_t next_life = 0;
-  std::uint32_t next_read = 0;
-  const auto begin_life = [&](ValueId value, Position position) {
-    lives_[next_life] = {value, position, position, none, last_life_[value]};
-    last_life_[value] = next_life++;
-  };
-  const auto read_value = [&](ValueId value, Position position) {
-    internal_check(last_life_[value] != none, "a value is read before it is made");
-    Life& life = lives_[last_life_[value]];
-    reads_[next_read] = {position, last_life_[value], life.last_read};
-    life.last_read = next_read++;
-    life.end = position;
-  };
-
-  std::fill(last_life_.begin(), last_life_.end(), none);
-  for (ValueId value = 0; value < graph_.value_count(); ++value) {
-    if (graph_.is_present(value)) begin_life(value, -1);
-  }
-  for (Position position = 0; position < std::ssize(order); ++position) {
+std::size_t Timeline::read(std::span<const NodeId> order) {
+  const auto same =
+      static_cast<Position>(std::ranges::mismatch(order_, order).in1 - order_.begin());
+  forget_from(same);
+  first_changed_ = same;
+  order_.assign(order.begin(), order.end());
+  for (Position position = same; position < std::ssize(order); ++position) {
     const NodeId node = order[index(position)];
     for (const ValueId input : inputs(node)) read_value(input, position);
     const Outputs& outputs = outputs_[node];
@@ -81,28 +63,72 @@ void Timeline::read(std::span<const NodeId> order) {
       read_value(target, static_cast<Position>(order.size()));
     }
   }
-  lives_.resize(next_life);
-  reads_.resize(next_read);
-  measure(order);
+  for (const std::uint32_t life : cut_) {
+    lives_[life].is_cut = false;
+    first_changed_ = std::min(first_changed_, lives_[life].end);
+  }
+  measure(std::max<Position>(first_changed_, 0));
+  return order.size() - index(same);
 }
 
-void Timeline::measure(std::span<const NodeId> order) {
+void Timeline::begin_life(ValueId value, Position position) {
+  const auto life = static_cast<std::uint32_t>(lives_.size());
+  lives_.push_back(
+      {value, position, position, none, std::exchange(last_life_[value], life), false});
+}
+
+void Timeline::read_value(ValueId value, Position position) {
+  internal_check(last_life_[value] != none, "a value is read before it is made");
+  Life& life = lives_[last_life_[value]];
+  const auto read = static_cast<std::uint32_t>(reads_.size());
+  reads_.push_back({position, last_life_[value], std::exchange(life.last_read, read)});
+  // Heights change where it was not live before.
+  if (!life.is_cut) first_changed_ = std::min(first_changed_, life.end);
+  life.end = position;
+}
+
+/// Removes reads and lives from `position` on.
+void Timeline::forget_from(Position position) {
+  cut_.clear();
+  while (!reads_.empty() && reads_.back().position >= position) {
+    const Read& read = reads_.back();
+    Life& life = lives_[read.life];
+    life.last_read = read.earlier;
+    life.end = read.earlier == none ? life.begin : reads_[read.earlier].position;
+    if (life.begin < position && !life.is_cut) {
+      life.is_cut = true;
+      cut_.push_back(read.life);
+    }
+    reads_.pop_back();
+  }
+  while (!lives_.empty() && lives_.back().begin >= position) {
+    last_life_[lives_.back().value] = lives_.back().earlier;
+    lives_.pop_back();
+  }
+}
+
+/// Finds the heights from a position on.
+void Timeline::measure(Position first) {
   std::fill(holders_.begin(), holders_.end(), 0);
-  heights_.resize(order.size());
-  highest_ = 0;
+  heights_.resize(order_.size());
+  highest_until_.resize(order_.size());
+  Position highest = first > 0 ? highest_until_[index(first - 1)] : 0;
+  Bytes most = first > 0 ? heights_[index(highest)] : -1;
   Bytes bytes = 0;
   const auto begin = [&](ValueId value) {
     const ValueId root = places_[value].root;
     if (holders_[root]++ == 0) bytes += bytes_[root];
   };
-  // Present values without readers are dropped before the first step.
+  // Values that are live before the first position. Present values without readers are dropped
+  // before step 0.
   std::size_t next_life = 0;
-  for (; next_life < lives_.size() && lives_[next_life].begin < 0; ++next_life) {
-    if (lives_[next_life].end >= 0) begin(lives_[next_life].value);
+  for (; next_life < lives_.size() && lives_[next_life].begin < first; ++next_life) {
+    if (lives_[next_life].end >= first) begin(lives_[next_life].value);
   }
-  std::size_t next_read = 0;
-  for (Position position = 0; position < std::ssize(order); ++position) {
-    const NodeId node = order[index(position)];
+  auto next_read = static_cast<std::size_t>(
+      std::ranges::lower_bound(reads_, first, {}, &Read::position) - reads_.begin());
+  for (Position position = first; position < std::ssize(order_); ++position) {
+    const NodeId node = order_[index(position)];
     const Outputs& outputs = outputs_[node];
     candidates_.clear();
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
@@ -124,7 +150,11 @@ void Timeline::measure(std::span<const NodeId> order) {
     const std::size_t lives_end = next_life + (outputs.end - outputs.first);
     for (; next_life < lives_end; ++next_life) end_here(lives_[next_life]);
     heights_[index(position)] = height;
-    if (height > heights_[index(highest_)]) highest_ = position;
+    if (height > most) {
+      most = height;
+      highest = position;
+    }
+    highest_until_[index(position)] = highest;
   }
 }
 

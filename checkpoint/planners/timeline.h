@@ -16,14 +16,15 @@ class Timeline {
 
   explicit Timeline(const Graph& graph);
 
-  /// Takes an order in which every value is made before it is read. Linear.
-  void read(std::span<const NodeId> order);
+  /// Takes an order in which every value is made before it is read. Linear in the steps that follow
+  /// those that it shares with the order before; returns their number.
+  std::size_t read(std::span<const NodeId> order);
 
   /// Bytes live while each step runs, including workspace, without sources.
   std::span<const Bytes> heights() const { return heights_; }
   /// The first position where most bytes are live, and those bytes.
-  Position highest() const { return highest_; }
-  Bytes peak() const { return heights_.empty() ? 0 : heights_[index(highest_)]; }
+  Position highest() const { return order_.empty() ? 0 : highest_until_.back(); }
+  Bytes peak() const { return order_.empty() ? 0 : heights_[index(highest())]; }
 
   /// A lower bound on the peak of any order: the bytes of the targets, or the working set of a node
   /// that has to run if that is larger.
@@ -44,6 +45,7 @@ class Timeline {
   void live_values(ValueId root, Position position, std::vector<ValueId>& values) const;
 
   Bytes bytes(ValueId root) const { return bytes_[root]; }
+  std::size_t life_count() const { return lives_.size(); }
   /// The values a node reads, each once, without sources.
   std::span<const ValueId> inputs(NodeId node) const {
     return std::span(inputs_).subspan(first_input_[node],
@@ -58,6 +60,7 @@ class Timeline {
     Position end;
     std::uint32_t last_read;  ///< the latest of its reads, or none
     std::uint32_t earlier;    ///< the previous life of the same value, or none
+    bool is_cut;              ///< while the order is read: it ended where the order has changed
   };
   struct Read {
     Position position;
@@ -78,7 +81,10 @@ class Timeline {
   };
 
   static std::size_t index(Position position) { return static_cast<std::size_t>(position); }
-  void measure(std::span<const NodeId> order);
+  void begin_life(ValueId value, Position position);
+  void read_value(ValueId value, Position position);
+  void forget_from(Position position);
+  void measure(Position first);
 
   const Graph& graph_;
   std::vector<std::uint32_t> first_input_;  // by node, where its row of `inputs_` begins
@@ -89,13 +95,16 @@ class Timeline {
   std::vector<std::uint32_t> first_value_;  // by root, where its row of `values_` begins
   std::vector<ValueId> values_;
 
+  std::vector<NodeId> order_;
   std::vector<Life> lives_;               // by begin: present values, then step by step
   std::vector<Read> reads_;               // step by step, then those of the targets
   std::vector<std::uint32_t> last_life_;  // by value
   std::vector<std::uint32_t> holders_;    // by root: live values in it
+  std::vector<std::uint32_t> cut_;        // lives that ended where the order has changed
+  Position first_changed_ = 0;            // the first height that may differ from the order before
   std::vector<Bytes> heights_;
-  Position highest_ = 0;
-  std::vector<ValueId> candidates_;  // storages that the current step may take over
+  std::vector<Position> highest_until_;  // by position, the highest one up to there
+  std::vector<ValueId> candidates_;      // storages that the current step may take over
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> gap_of_;  // by root, its index in `gaps_`, or none
 };

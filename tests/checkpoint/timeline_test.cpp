@@ -56,6 +56,37 @@ TEST_CASE("timeline: as high as the simulation while each node runs") {
   });
 }
 
+TEST_CASE("timeline: an order read after another one is as high as alone") {
+  rc::prop("whatever they share", [](std::uint32_t seed) {
+    const Case one(seed);
+    const Graph& graph = one.graph;
+    std::vector<std::vector<NodeId>> orders{one.order, graph.needed_nodes()};
+    std::mt19937 random(seed);
+    Timeline timeline(graph);
+    for (int k = 0; k < 12; ++k) {
+      std::vector<NodeId> order = orders[random() % orders.size()];
+      if (!order.empty()) {  // some steps twice in a row
+        const auto at = order.begin() + static_cast<std::ptrdiff_t>(random() % order.size());
+        order.insert(at, *at);
+      }
+      Timeline alone(graph);
+      timeline.read(order);
+      alone.read(order);
+      RC_ASSERT(std::ranges::equal(timeline.heights(), alone.heights()));
+      RC_ASSERT(timeline.highest() == alone.highest());
+      const auto middle = static_cast<Timeline::Position>(order.size() / 2);
+      for (ValueId value = 0; value < graph.value_count(); ++value) {
+        RC_ASSERT(timeline.is_live(value, middle) == alone.is_live(value, middle));
+      }
+      const auto same = [](const Timeline::Gap& a, const Timeline::Gap& b) {
+        return a.root == b.root && a.after == b.after && a.before == b.before;
+      };
+      RC_ASSERT(std::ranges::equal(timeline.gaps(middle), alone.gaps(middle), same));
+      orders.push_back(std::move(order));
+    }
+  });
+}
+
 TEST_CASE("timeline: no order is below what one node takes, or the targets together") {
   tests::GraphBuilder b;
   const ValueId source = b.source(6400);
