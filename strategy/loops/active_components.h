@@ -10,9 +10,9 @@ bool is_analysed(const Loop& loop);
 
 /// Adds to what is requested of a loop's derivative which adjoints are carried from step to step:
 /// those of floating tensors of the state that depend on a value whose adjoint is returned, and on
-/// which a value depends whose adjoint is given. Others are zero or read by nobody, and are neither
-/// given nor returned. This is activity analysis (Griewank and Walther, 2008). Without an analysis,
-/// all floating tensors are carried.
+/// which a value depends whose adjoint is given. Others change nothing that is returned, and are
+/// neither given nor returned. This is activity analysis (Griewank and Walther, 2008). Without an
+/// analysis, all floating tensors are carried.
 LoopGradient::Requested with_carried(const Loop& loop, LoopGradient::Requested requested);
 
 }  // namespace palimpsest

@@ -148,6 +148,7 @@ std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& s
   for (const RecordedLoop& loop : loops) {
     const LoopOptions& own = loop.loop().options();
     put(own.memory_budget);
+    put(loop.parts().held().key());
     put(own.resume.empty() ? 0 : 1);
     for (const LoopPosition* const found : positions_in_journals(loop.parts())) {
       for (const Bytes bytes : {found->room, found->share, found->run_budget}) put(bytes);

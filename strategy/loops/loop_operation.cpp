@@ -180,6 +180,10 @@ void pull_back_loop(const Pullback& p) {
   }
 
   requested = with_carried(*loop, std::move(requested));
+  const auto is_any = [](const std::vector<bool>& chosen) {
+    return std::ranges::find(chosen, true) != chosen.end();
+  };
+  if (!is_any(requested.next) && !is_any(requested.outputs)) return;  // all gradients are zero
 
   std::vector<Var> operands;
   std::vector<ValueType> types;

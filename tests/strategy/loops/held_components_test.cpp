@@ -1,4 +1,5 @@
 // Loops that hold only the components of their state that derivatives of steps read.
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -253,6 +254,31 @@ TEST_CASE("a loop holds no component on which no derivative depends") {
     const auto [found, held] = run(true, steps);
     CHECK(same_bits(found, expected));
     CHECK(held == alone);
+  }
+}
+
+TEST_CASE("a loop whose result depends on no parameter has gradients of zero") {
+  for (const bool twice : {false, true}) {
+    CAPTURE(twice);
+    Tape tape;
+    const Var given = tape.parameter(wave(40));
+    const Var factor = tape.parameter(wave(cells));
+    const std::vector<Var> start{tape.constant(wave(cells)), tape.parameter(wave(cells))};
+    const LoopResult made =
+        scan(start, 40, {&given, 1},
+             [&](std::span<const Var> x, std::span<const Var> in, const StepNumber&) {
+               return LoopStep{{x[0] * factor + in[0] * x[0], 0.5 * x[1]}, {}};
+             });
+    Var loss = sum(made.state[1]);
+    if (twice) {
+      const Var slope = gradient(loss, start[1]);
+      loss = sum(slope * slope);
+    }
+    const Gradients gradients = backward(loss);
+    for (const Var& each : std::vector<Var>{given, factor}) {
+      for (const double element : gradients[each].data<double>()) CHECK(element == 0);
+    }
+    CHECK(gradients[start[1]].data<double>()[0] == (twice ? 0 : std::pow(0.5, 40)));
   }
 }
 
