@@ -2,70 +2,43 @@
 
 #include <algorithm>
 #include <mutex>
-#include <ranges>
 
 namespace palimpsest {
 namespace {
 
-void mark(const std::vector<ValueId>& values, const std::vector<bool>& chosen,
-          std::vector<bool>& marked) {
+std::vector<ValueId> values_at(const std::vector<ValueId>& values,
+                               const std::vector<bool>& places) {
+  std::vector<ValueId> some;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (chosen[i]) marked[values[i]] = true;
+    if (places[i]) some.push_back(values[i]);
   }
-}
-
-template <class Values>
-bool is_any(const Values& values, const std::vector<bool>& marked) {
-  return std::ranges::any_of(values, [&](ValueId value) { return marked[value]; });
-}
-
-/// Adds those whose value is marked. True if there are any.
-bool take_marked(const std::vector<ValueId>& values, const std::vector<bool>& marked,
-                 std::vector<bool>& components) {
-  bool has_grown = false;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!marked[values[i]] || components[i]) continue;
-    components[i] = has_grown = true;
-  }
-  return has_grown;
+  return some;
 }
 
 /// The components of the state that depend on a value whose adjoint is returned.
-std::vector<bool> varied_components(const RecordedStep& step,
-                                    const LoopGradient::Requested& requested) {
+std::vector<bool> varied_components(const Loop& loop, const LoopGradient::Requested& requested) {
+  const RecordedStep& step = loop.step();
   const Tape& tape = *step.tape;
+  const std::lock_guard lock(*loop.forward().mutex());
+  std::vector<bool> varies(tape.value_count());
+  for (const ValueId input : values_at(step.inputs, requested.inputs)) varies[input] = true;
+  for (const ValueId value : values_at(step.captured, requested.captured)) varies[value] = true;
   std::vector<bool> varied = requested.state;
-  std::vector<bool> marked(tape.value_count());
-  mark(step.inputs, requested.inputs, marked);
-  mark(step.captured, requested.captured, marked);
-  do {
-    mark(step.state, varied, marked);
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (const ValueId component : values_at(step.state, varied)) varies[component] = true;
     for (NodeId node = 0; node < tape.node_count(); ++node) {
-      if (!is_any(tape.inputs(node), marked)) continue;
+      const auto inputs = tape.inputs(node);
+      if (std::ranges::none_of(inputs, [&](ValueId input) { return varies[input]; })) continue;
       const ValueId first = tape.first_output(node);
-      for (ValueId i = 0; i < tape.output_count(node); ++i) marked[first + i] = true;
+      for (ValueId i = 0; i < tape.output_count(node); ++i) varies[first + i] = true;
     }
-  } while (take_marked(step.next, marked, varied));
+    for (std::size_t i = 0; i < varied.size(); ++i) {
+      if (!varies[step.next[i]] || varied[i]) continue;
+      varied[i] = has_grown = true;
+    }
+  }
   return varied;
-}
-
-/// The components of the state on which a value depends whose adjoint is given.
-std::vector<bool> useful_components(const RecordedStep& step,
-                                    const LoopGradient::Requested& requested) {
-  const Tape& tape = *step.tape;
-  std::vector<bool> useful = requested.next;
-  std::vector<bool> marked(tape.value_count());
-  mark(step.outputs, requested.outputs, marked);
-  do {
-    mark(step.next, useful, marked);
-    for (NodeId node = tape.node_count(); node-- > 0;) {
-      const auto outputs =
-          std::views::iota(tape.first_output(node)) | std::views::take(tape.output_count(node));
-      if (!is_any(outputs, marked)) continue;
-      for (const ValueId input : tape.inputs(node)) marked[input] = true;
-    }
-  } while (take_marked(step.state, marked, useful));
-  return useful;
 }
 
 }  // namespace
@@ -73,15 +46,17 @@ std::vector<bool> useful_components(const RecordedStep& step,
 bool is_analysed(const Loop& loop) { return !loop.is_recorded_again() && loop.resume() == nullptr; }
 
 LoopGradient::Requested with_carried(const Loop& loop, LoopGradient::Requested requested) {
-  const std::lock_guard lock(*loop.forward().mutex());
-  const bool all = !is_analysed(loop);
-  const std::vector<bool> varied = varied_components(loop.step(), requested);
-  const std::vector<bool> useful = useful_components(loop.step(), requested);
   const std::vector<ValueType> types = loop.types(loop.step().state);
-  requested.carried.assign(types.size(), false);
+  std::vector<bool> varied(types.size(), true);
+  std::vector<bool> useful(types.size(), true);
+  if (is_analysed(loop)) {
+    varied = varied_components(loop, requested);
+    useful = requested.next;
+    add_components_needed(loop, useful, values_at(loop.step().outputs, requested.outputs));
+  }
   for (std::size_t i = 0; i < types.size(); ++i) {
-    const bool is_carried = is_floating(types[i].dtype) && (all || (varied[i] && useful[i]));
-    requested.carried[i] = is_carried;
+    const bool is_carried = is_floating(types[i].dtype) && varied[i] && useful[i];
+    requested.carried.push_back(is_carried);
     if (is_carried) continue;
     requested.next[i] = false;
     requested.state[i] = false;

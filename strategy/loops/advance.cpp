@@ -55,7 +55,6 @@ const Addresses& Advance::results(const Addresses* next, std::uint32_t step, con
 }
 
 void Advance::make_next(const Addresses& where, const Parts* outputs) {
-  if (makes_some_ && held_.are_none()) return restore(where, step_ + 1);
   steps_.forward(step_, *state_, results(&where, step_, outputs), outputs != nullptr);
   state_ = &where;
   ++step_;
@@ -69,7 +68,6 @@ void Advance::make_next(const Addresses& where, const Parts* outputs) {
 template <class Where>
 void Advance::make_row(std::uint32_t last, const Where& where, const Parts* outputs) {
   if (step_ >= last) return;
-  if (makes_some_ && held_.are_none()) return restore(where(last), last);
   if (hashes_ != nullptr || pause_ != nullptr) {  // each state is looked at
     while (step_ < last) make_next(where(step_ + 1), outputs);
     return;

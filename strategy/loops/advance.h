@@ -12,7 +12,7 @@ namespace palimpsest {
 /// Runs steps forward. The current state stays where it was made or restored.
 class Advance {
  public:
-  /// What `steps` make: whole states, or held components only.
+  /// Steps make whole states, or held components only.
   enum class Makes : std::uint8_t { states, components };
   /// Makes states in `a` and `b` in turns unless a target is given; also components that are not
   /// held. Compares what is held with `hashes` if given.

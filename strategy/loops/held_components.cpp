@@ -44,13 +44,15 @@ std::vector<bool> components_read(const Tape& tape, std::span<const ValueId> sta
   return components;
 }
 
-void add_components_to_make(const Loop& loop, std::vector<bool>& components) {
+void add_components_needed(const Loop& loop, std::vector<bool>& components,
+                           std::span<const ValueId> outputs) {
   const RecordedStep& step = loop.step();
   const std::lock_guard lock(*loop.forward().mutex());
   for (bool has_grown = true; has_grown;) {
     has_grown = false;
-    const BufferInterface made = program_of(step, components);
-    const std::vector<bool> read = components_read(*step.tape, step.state, made.results);
+    std::vector<ValueId> results = program_of(step, components).results;
+    results.insert(results.end(), outputs.begin(), outputs.end());
+    const std::vector<bool> read = components_read(*step.tape, step.state, results);
     for (std::size_t i = 0; i < read.size(); ++i) {
       if (!read[i] || components[i]) continue;
       components[i] = has_grown = true;
@@ -107,10 +109,6 @@ double HeldComponents::seconds(int threads, Bytes budget) const {
 
 Bytes HeldComponents::workspace(int threads, Bytes budget) const {
   return advance_ ? advance_->get(threads, budget)->workspace() : 0;
-}
-
-Bytes HeldComponents::smallest_workspace(int threads) const {
-  return advance_ ? advance_->smallest(threads) : 0;
 }
 
 void HeldComponents::choose(const Addresses& state, Addresses& chosen) const {

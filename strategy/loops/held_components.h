@@ -17,11 +17,13 @@ class Loop;
 /// By component of the state: whether any of `results`, values of a step's tape, depends on it.
 std::vector<bool> components_read(const Tape& tape, std::span<const ValueId> state,
                                   std::span<const ValueId> results);
-/// Adds the components that the steps of `loop` need to make these.
-void add_components_to_make(const Loop& loop, std::vector<bool>& components);
+/// Adds the components on which these depend from step to step, and those on which `outputs` of a
+/// step do.
+void add_components_needed(const Loop& loop, std::vector<bool>& components,
+                           std::span<const ValueId> outputs = {});
 
-/// Which components of a loop's state are held for its derivatives, and how: those that derivatives
-/// of a step read, and those that steps need to make them again. This is the analysis "to be
+/// Which components of a loop's state are held for its derivatives, and how. Derivatives of a step
+/// read some, and steps need others to make these again. This is the analysis "to be
 /// recorded" (Hascoët, Naumann and Pascual, 2005), for the state of a loop. A held state has no
 /// bytes for other components.
 class HeldComponents {
@@ -32,7 +34,6 @@ class HeldComponents {
   HeldComponents& operator=(const HeldComponents&) = delete;
 
   const Loop& loop() const { return loop_; }
-  bool has(std::size_t component) const { return components_[component]; }
   bool are_all() const { return count_ == components_.size(); }
   /// Then states are neither held nor made again.
   bool are_none() const { return count_ == 0; }
@@ -61,9 +62,8 @@ class HeldComponents {
   Cost cost(Bytes budget = unlimited) const { return advance_ ? advance_->cost(budget) : Cost{}; }
   /// Predicted seconds of running it.
   double seconds(int threads, Bytes budget = unlimited) const;
-  /// The workspace of running it, and the smallest one.
+  /// The workspace of running it.
   Bytes workspace(int threads, Bytes budget) const;
-  Bytes smallest_workspace(int threads) const;
 
   /// The held components of a state with the addresses `state`.
   void choose(const Addresses& state, Addresses& chosen) const;

@@ -26,9 +26,9 @@ struct KeptValues {
 
 /// The values of a step to keep for the derivative `backward`: those that it reads and that depend
 /// on the state or on inputs. Components of the state and of the next state that are `held` need
-/// not be kept. Some values are made again from others that are kept: the results of nested loops,
-/// the outputs of the step, which cannot be in two places, and what only moves elements of values
-/// that are not much larger. An operation with several results keeps all of them.
+/// not be kept. Results of nested loops are made again from others that are kept. So are outputs of
+/// the step, which cannot be in two places, and what only moves elements of values that are not
+/// much larger. An operation with several results keeps all of them.
 std::vector<ValueId> values_to_keep(const RecordedStep& step, const StepPrograms& backward,
                                     const std::vector<bool>& held);
 

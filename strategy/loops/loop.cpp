@@ -28,12 +28,10 @@ std::vector<ValueType> chosen(std::span<const ValueType> types,
 
 /// The components of the state to hold for a derivative of a step.
 std::vector<bool> components_to_hold(const Loop& loop, const StepPrograms& backward) {
-  if (!is_analysed(loop)) {
-    return std::vector<bool>(loop.state_count(), true);
-  }
+  if (!is_analysed(loop)) return std::vector<bool>(loop.state_count(), true);
   std::vector<bool> components =
       components_read(backward.tape(), loop.step().state, backward.interface().results);
-  add_components_to_make(loop, components);
+  add_components_needed(loop, components);
   return components;
 }
 

@@ -58,8 +58,8 @@ class Loop {
   /// Programs from state, inputs, captured values and step number to the next state and the
   /// outputs.
   const StepPrograms& forward() const { return forward_; }
-  /// The held components of its state: all, those with a key, or these. It is the same object for
-  /// equal components, and lives as long as the loop.
+  /// The held components of its state: all, those with a key, or at least these (see
+  /// `HeldComponents::key`). The objects live as long as the loop.
   const HeldComponents& held() const { return held(0); }
   const HeldComponents& held(std::uint64_t key) const;
   const HeldComponents& held(const std::vector<bool>& components) const {

@@ -50,7 +50,7 @@ class Cut {
 
   std::span<std::byte> take(Bytes bytes);
   Addresses take(const StateBlock& block) { return block.at(take(block.bytes).data()); }
-  /// What has not been taken.
+  /// The memory that has not been taken.
   std::span<std::byte> left() const { return left_; }
 
  private:

@@ -101,9 +101,9 @@ class LoopSteps {
 };
 
 /// The steps of a loop forward and, unless it is null, of `gradient` backward: then forward steps
-/// make held components only. `memory` has the
-/// size that `step_memory` gives for the same `share` and `ahead`. `share` is the budget for
-/// planning a step. With `ahead`, a step may run forward while another one runs backward.
+/// make held components only. `memory` has the size that `step_memory` gives for the same `share`
+/// and `ahead`. `share` is the budget for planning a step. With `ahead`, a step may run forward
+/// while another one runs backward.
 std::unique_ptr<LoopSteps> make_steps(const HeldComponents& held, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
                                       int threads, Bytes share, bool ahead);

@@ -109,10 +109,11 @@ struct LoopOptions {
   /// hundredth of it. Zero makes a record after each step. Only with `resume`. A backward part that
   /// continues runs the forward part again if that took less than this time.
   std::chrono::duration<double> record_every = std::chrono::seconds(30);
-  /// Compares each recomputed state with the original by a hash. Throws `ArgumentError` naming the
-  /// step where they differ: then the body depends on more than its arguments. Recordings for
-  /// differentiation are not compared. Takes 8 bytes per step, outside of every budget. A backward
-  /// part with a journal of its own takes as many again. Not allowed with a codec that rounds.
+  /// Compares what is held of each recomputed state with the original by a hash. Throws
+  /// `ArgumentError` naming the step where they differ: then the body depends on more than its
+  /// arguments. Recordings for differentiation are not compared. Takes 8 bytes per step, outside of
+  /// every budget. A backward part with a journal of its own takes as many again. Not allowed with
+  /// a codec that rounds.
   bool check = false;
 };
 
