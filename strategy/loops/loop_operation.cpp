@@ -88,6 +88,7 @@ Cost cost_of_backward(const LoopGradient& gradient, const HeldComponents& held,
     const StepPrograms& kept = gradient.backward(loop.kept(division.values));
     return plus(reversed, times(kept.cost(), division.kept));
   }
+  if (loop.held(gradient.held()).are_none()) return reversed;
   const LoopWork work = work_of(held, room > 0 ? room : snapshot_bytes(loop.snapshots(), held));
   // Running a step for its tape is part of its backward program, and the first sweep is another
   // node.
@@ -300,8 +301,9 @@ LoopDivision division_in(const ValueType& first, const ValueType& second, Bytes 
                         .ahead = static_cast<std::uint32_t>(first.shape[2]),
                         .values = static_cast<std::uint64_t>(second.shape[2]),
                         .run_budget = bytes(second.shape[1])};
-  if (division.values != 0)
+  if (division.values != 0) {
     division.kept = kept_in(room, held_in(first, loop), loop.kept(division.values));
+  }
   return division;
 }
 

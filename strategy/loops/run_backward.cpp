@@ -37,10 +37,11 @@ struct Reversal {
   LoopAdjoints& adjoints;
   BackwardRecords* records;  ///< null without a journal
   std::span<const Addresses> blocks_ahead;
-  bool are_given;  ///< the forward part has left its states
+  bool are_given;     ///< the forward part has left its states
+  bool reads_states;  ///< other derivatives of the loop may read some
 
   void run() {
-    if (held.components().are_none()) return reverse_without_states();
+    if (!reads_states) return reverse_without_states();
     const LoopDisk* const disk = held.layout().disk ? held.components().disk() : nullptr;
     if (loop.has_condition() && disk != nullptr) {
       PeriodicSnapshots chosen(held.slots(), disk->costs());
@@ -188,6 +189,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   const bool has_room = call.outputs.back().type.bytes() > 0;
   const HeldComponents& components =
       has_room ? held_given(call.outputs, loop) : loop.held(gradient.held());
+  const bool reads_states = !loop.held(gradient.held()).are_none();
   const Operand& snapshots = call.inputs[loop.operand_count()];
   const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;
   const auto steps =
@@ -273,9 +275,9 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     if (!records->is_open()) records.reset();
   }
   if (!records || !records->begin(are_given)) {
-    Reversal reversal{loop,         steps,    arguments, *runs,
-                      held,         advance,  adjoints,  records ? &*records : nullptr,
-                      blocks_ahead, are_given};
+    Reversal reversal{loop,         steps,     arguments,   *runs,
+                      held,         advance,   adjoints,    records ? &*records : nullptr,
+                      blocks_ahead, are_given, reads_states};
     try {
       reversal.run();
     } catch (const StoppedError&) {
@@ -299,7 +301,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   } else if (are_given && scope != nullptr && held.layout().has_header) {
     scope->drop(held.handover_number());
   }
-  const std::uint32_t reversed = components.are_none() ? 0 : steps;
+  const std::uint32_t reversed = reads_states ? steps : 0;
   if (loop.has_condition()) note(loop, call, steps, advance, reversed, &held);
   if (call.scope != nullptr) runs->note_native(*call.scope);
   if (scope == nullptr) return;

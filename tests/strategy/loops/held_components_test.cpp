@@ -1,4 +1,6 @@
 // Loops that hold only the components of their state that derivatives of steps read.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -197,7 +199,7 @@ TEST_CASE("loops that hold some components take as many steps as loops of these 
                    }};
   for (const Bytes budget : {30'000, 60'000, 120'000}) {
     CAPTURE(budget);
-    // What the steps of the larger loop take in addition.
+    // The steps of the larger loop take so much more.
     const Bytes more =
         run(all, {}, {}).report.measured_peak - run(alone, {}, {}).report.measured_peak;
     const Report found = run(all, {}, {.memory_budget = budget + more}).report;
@@ -229,6 +231,48 @@ TEST_CASE("a loop that is differentiated twice holds what either derivative read
   CHECK(both.second == std::vector<std::uint32_t>{0, 1});
   CHECK(std::abs(both.first.item() - found(true, false).first.item() -
                  found(false, true).first.item()) < 1e-12);
+}
+
+TEST_CASE("a derivative that reads no state runs no step again, whatever others of its loop read") {
+  const TemporaryDirectory directory;
+  std::atomic<int> calls = 0;
+  const CustomOperation counted(
+      {.name = "counted",
+       .forward =
+           [&](const CustomCall& call) {
+             ++calls;
+             std::ranges::transform(call.inputs[0].data<double>(),
+                                    call.outputs[0].data<double>().begin(),
+                                    [](double x) { return std::sin(x); });
+           },
+       .vjp = [](const Pullback& p) { p.set(0, p.adjoint(0) * cos(p.input(0))); }});
+  const auto run = [&](bool with_linear, const LoopOptions& options) {
+    calls = 0;
+    Tape tape;
+    const Var u = tape.parameter(wave(cells));
+    const Var v = tape.parameter(wave(cells));
+    const auto body = [&](std::span<const Var> x, const StepNumber&) {
+      return std::vector<Var>{counted({x[0]}), 0.9 * x[1]};
+    };
+    const std::vector<Var> end = scan({u, v}, 100, body, options);
+    std::vector<Var> slopes{gradient(sum(end[0] * end[0]), u)};
+    if (with_linear) slopes.push_back(gradient(sum(end[1] * end[1]), v));
+    evaluate(slopes, {.threads = 1});
+    return std::pair(slopes[0].value().clone(), calls.load());
+  };
+  const Tensor expected = run(false, {}).first;
+  for (const LoopOptions& options :
+       {LoopOptions{.memory_budget = 80'000}, LoopOptions{.memory_budget = 60'000,
+                                                          .spill = directory.path(),
+                                                          .disk_costs = DiskCosts{0.1, 0.1}}}) {
+    CAPTURE(options.spill);
+    const auto [alone, once] = run(false, options);
+    const auto [beside, again] = run(true, options);
+    CHECK(same_bits(alone, expected));
+    CHECK(same_bits(beside, expected));
+    if (options.spill.empty()) CHECK(once > 100);
+    CHECK(again == once);
+  }
 }
 
 TEST_CASE("a loop holds no component on which no derivative depends") {
