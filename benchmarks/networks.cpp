@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 namespace palimpsest::benchmarks {
@@ -152,11 +151,7 @@ std::vector<Network> networks() {
 std::vector<Network> published_networks() {
   std::vector<Network> result;
   const char* const folder = std::getenv("PALIMPSEST_GRAPHS");
-  if (folder == nullptr) return result;
-  if (!std::filesystem::is_directory(folder)) {
-    std::cerr << "PALIMPSEST_GRAPHS names " << folder << ", which is no folder.\n";
-    return result;
-  }
+  if (folder == nullptr || !std::filesystem::is_directory(folder)) return result;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::filesystem::path& path = entry.path();
     if (path.extension() != ".json") continue;

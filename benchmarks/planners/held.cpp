@@ -1,6 +1,5 @@
 #include <benchmark/benchmark.h>
 
-#include <array>
 #include <vector>
 
 #include "benchmarks/planners/parts.h"

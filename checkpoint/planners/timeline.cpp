@@ -46,7 +46,7 @@ Timeline::Timeline(const Graph& graph)
   }
 }
 
-std::size_t Timeline::read(std::span<const NodeId> order) {
+void Timeline::read(std::span<const NodeId> order) {
   const auto same =
       static_cast<Position>(std::ranges::mismatch(order_, order).in1 - order_.begin());
   forget_from(same);
@@ -68,7 +68,6 @@ std::size_t Timeline::read(std::span<const NodeId> order) {
     first_changed_ = std::min(first_changed_, lives_[life].end);
   }
   measure(std::max<Position>(first_changed_, 0));
-  return order.size() - index(same);
 }
 
 void Timeline::begin_life(ValueId value, Position position) {

@@ -16,9 +16,9 @@ class Timeline {
 
   explicit Timeline(const Graph& graph);
 
-  /// Takes an order in which every value is made before it is read. Linear in the steps that follow
-  /// those that it shares with the order before; returns their number.
-  std::size_t read(std::span<const NodeId> order);
+  /// Takes an order in which every value is made before it is read. Reads only the steps that follow
+  /// those that it begins with like the order before. Linear at most.
+  void read(std::span<const NodeId> order);
 
   /// Bytes live while each step runs, including workspace, without sources.
   std::span<const Bytes> heights() const { return heights_; }
@@ -45,7 +45,6 @@ class Timeline {
   void live_values(ValueId root, Position position, std::vector<ValueId>& values) const;
 
   Bytes bytes(ValueId root) const { return bytes_[root]; }
-  std::size_t life_count() const { return lives_.size(); }
   /// The values a node reads, each once, without sources.
   std::span<const ValueId> inputs(NodeId node) const {
     return std::span(inputs_).subspan(first_input_[node],
