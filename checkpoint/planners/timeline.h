@@ -16,8 +16,8 @@ class Timeline {
 
   explicit Timeline(const Graph& graph);
 
-  /// Takes an order in which every value is made before it is read. Reads only the steps that follow
-  /// those that it begins with like the order before. Linear at most.
+  /// Takes an order in which every value is made before it is read. Reads only the steps that
+  /// follow those that it begins with like the order before. Linear at most.
   void read(std::span<const NodeId> order);
 
   /// Bytes live while each step runs, including workspace, without sources.

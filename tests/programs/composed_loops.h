@@ -79,6 +79,28 @@ class ComposedLoops : protected ComposedValues {
          below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
   }
 
+  /// A loop of four state tensors. Derivatives of a step read the first one. The second follows it,
+  /// the third is linear, and the last one counts.
+  void follow() {
+    const Var x = bounded(DType::f64);
+    const Var speed = like(bounded(DType::f64), x);
+    const bool differ = steps_differ();
+    const std::int64_t steps = below(std::int64_t{7});
+    const LoopBody body = [speed, differ](std::span<const Var> state, std::span<const Var>,
+                                          const StepNumber& n) {
+      const Var next = tanh(state[0] * speed) * (differ && n % 2 == 1 ? 0.5 : 0.75);
+      const Var linear = 0.5 * state[2] - 0.25 * roll_all(state[2]);
+      return LoopStep{{next, 0.5 * state[1] + state[0] + linear, linear, state[3] + 1}};
+    };
+    const Var start[] = {x, speed, like(bounded(DType::f64), x),
+                         tape_.constant(Tensor::zeros({}, DType::i64))};
+    const LoopResult result = scan(start, steps, {}, body, journaled());
+    const std::size_t first = below(std::size_t{3});
+    const Var& other = result.state[below(std::size_t{3})];
+    keep(loop_of(steps, differ) + " of four states",
+         below(2) == 0 ? result.state[first] : result.state[first] + other);
+  }
+
   /// A loop in a loop. The inner one captures a value that the outer one records or, if its steps
   /// are all the same, captures.
   void nest() {

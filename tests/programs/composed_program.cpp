@@ -265,7 +265,7 @@ class Composer : private ComposedLoops {
 
   /// Composes operations inside a function that the library calls, or inside a derivative.
   void compose_inside() {
-    switch (below(seed_ < first_with_nesting ? 8 : 11)) {
+    switch (below(seed_ < first_with_nesting ? 8 : seed_ < first_with_components ? 11 : 13)) {
       case 0: {
         const Call call = draw_call();
         const auto f = [&row = call.row](std::span<const Var> xs) {
@@ -291,6 +291,9 @@ class Composer : private ComposedLoops {
         return differentiate();
       case 10:
         return differentiate_in_steps();
+      case 11:
+      case 12:
+        return follow();
       case 3:
         return keep("custom", doubled()({bounded(DType::f64)}));
       case 4: {

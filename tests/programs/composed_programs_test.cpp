@@ -30,7 +30,9 @@ TEST_CASE("random programs of all operations have the bits of single operations 
     for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
       seeds.push_back(first + k);
     }
-    seeds.push_back((k % 2 == 0 ? first_with_weights : first_with_nesting) + k);
+    constexpr std::uint64_t last[] = {first_with_weights, first_with_nesting,
+                                      first_with_components};
+    seeds.push_back(last[k % 3] + k);
   }
   for (const std::uint64_t seed : seeds) {
     const Cell cell = cell_of(seed, 0);
@@ -144,12 +146,12 @@ TEST_CASE("random programs have the same bits where functions of the user misbeh
 
 TEST_CASE("random programs have the same values within any budget without derivatives") {
   check_programs(
-      static_cast<std::uint64_t>(cases(200)), {1, first_with_nesting},
+      static_cast<std::uint64_t>(cases(200)), {1, first_with_components},
       [](const ProgramText& text) { return problem_of_values(text, reference_of(text)); });
 }
 
 TEST_CASE("random programs have second and third derivatives along any direction") {
-  check_programs(static_cast<std::uint64_t>(cases(300)), {1, first_with_nesting},
+  check_programs(static_cast<std::uint64_t>(cases(300)), {1, first_with_components},
                  problem_of_directions);
 }
 

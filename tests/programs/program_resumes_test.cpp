@@ -56,7 +56,7 @@ TEST_CASE("a backward part that an earlier process began starts afresh after ano
 
 TEST_CASE("random programs with loops continue where their runs were ended") {
   const std::uint64_t programs = 20 + static_cast<std::uint64_t>(cases(1000));
-  for (const std::uint64_t first : {std::uint64_t{1}, first_with_nesting}) {
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_components}) {
     int checked = 0;
     for (std::uint64_t seed = first; seed < first + programs; ++seed) {
       const ProgramText text = program_of(seed);

@@ -33,6 +33,10 @@ constexpr std::uint64_t first_with_weights = 22'000'000;
 /// leaves. Steps of some loops differ, so they are recorded one by one.
 constexpr std::uint64_t first_with_nesting = 24'000'000;
 
+/// Programs of this seed and later ones have loops of several state tensors, some of which no
+/// derivative of a step reads or needs.
+constexpr std::uint64_t first_with_components = 28'000'000;
+
 /// The program of a seed: 1 to 24 steps; from `first_with_modules` on, one in eight has more than
 /// 12, and one in sixty more than 18.
 ProgramText program_of(std::uint64_t seed);
